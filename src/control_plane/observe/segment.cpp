@@ -92,30 +92,32 @@ size_t event_record_bytes(size_t message_bytes) {
 }
 size_t commit_record_bytes() { return kRecordHeaderBytes + kCommitBytes; }
 
-Result<std::optional<RecordReader::Record>> RecordReader::next() {
-  const std::string_view left = bytes_.substr(at_);
-  if (left.empty()) return std::optional<Record>();
+Result<const RecordReader::Record*> RecordReader::next() {
+  const std::string_view left(bytes_.data() + at_, bytes_.size() - at_);
+  if (left.empty()) return static_cast<const Record*>(nullptr);
   if (left.size() < kRecordHeaderBytes) return corrupt("a record's header is cut off");
   const auto length = get<uint32_t>(left, 0);
   if (length == 0 || length > kBodyBytesMax)
     return corrupt("a record says that it has " + std::to_string(length) + " bytes");
   if (left.size() < kRecordHeaderBytes + length) return corrupt("a record is cut off");
-  const std::string_view body = left.substr(kRecordHeaderBytes, length);
-  if (get<uint32_t>(left, 4) != (Crc32::of(body) ^ Crc32::of(left.substr(0, 4))))
+  const std::string_view body(left.data() + kRecordHeaderBytes, length);
+  if (get<uint32_t>(left, 4) != (Crc32::of(body) ^ Crc32::of({left.data(), 4})))
     return corrupt("a record does not match its checksum");
 
-  Record record{.begin = at_, .end = at_ + kRecordHeaderBytes + length};
   if (body[0] == kEvent && length >= kEventFixedBytes) {
-    record.event =
+    record_.event =
         EventRecord{get<int64_t>(body, 1), get<int64_t>(body, 9), body.substr(kEventFixedBytes)};
+    record_.last_batch.reset();
   } else if (body[0] == kCommit && length == kCommitBytes) {
-    record.last_batch = get<uint64_t>(body, 1);
+    record_.event.reset();
+    record_.last_batch = get<uint64_t>(body, 1);
   } else {
     return corrupt("a record of kind " + std::to_string(int(uint8_t(body[0]))) + " with " +
                    std::to_string(length) + " bytes");
   }
-  at_ = record.end;
-  return std::optional<Record>(record);
+  record_.begin = at_;
+  record_.end = at_ = at_ + kRecordHeaderBytes + length;
+  return static_cast<const Record*>(&record_);
 }
 
 void encode_index_entry(std::string& bytes, const Block& block) {

@@ -58,14 +58,15 @@ class RecordReader {
     size_t begin = 0;
     size_t end = 0;
   };
-  // Returns nullopt at the end of the bytes. Errors: corrupt, also if the bytes end within a
-  // record; the position then stays. Lifetime: the message points into the bytes given to the
-  // constructor.
-  Result<std::optional<Record>> next();
+  // Returns nullptr at the end of the bytes. Errors: corrupt, also if the bytes end within a
+  // record; the position then stays. Lifetime: the record is valid until the next call, and its
+  // message points into the bytes given to the constructor.
+  Result<const Record*> next();
 
  private:
   std::string_view bytes_;
   size_t at_ = 0;
+  Record record_;  // returned by address: copies of it took longer than decoding it
 };
 
 // One entry of the index: a run of whole appends.

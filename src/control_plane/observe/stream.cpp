@@ -199,7 +199,8 @@ Result<bool> Stream::index_is_torn(const Descriptor& file, const Segment& segmen
   if (open_.begin != open_.end || end() == segment.base) return false;
   const uint64_t offset = segment.header_bytes + (end() - segment.base);
   const auto tail = TRY(file.read(offset - commit_record_bytes(), commit_record_bytes()));
-  const auto record = RecordReader(tail).next();
+  RecordReader reader(tail);
+  const auto record = reader.next();
   return !record || !*record || !(*record)->last_batch;
 }
 
