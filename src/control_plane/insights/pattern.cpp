@@ -2,6 +2,8 @@
 
 #include <re2/re2.h>
 
+#include <algorithm>
+
 #include "base/text.hpp"
 
 namespace trainyard::insights {
@@ -24,6 +26,22 @@ std::string with_names(std::string_view expression) {
   return out;
 }
 
+// A search for a longer text could compare it at each position of a message.
+constexpr size_t kFirstTextMax = 64;  // bytes
+
+// Returns a text that each match begins with; "" if that is not obvious.
+std::string_view first_text(std::string_view expression) {
+  if (expression.find('|') != std::string_view::npos) return {};
+  size_t end = std::min(expression.find_first_of("\\^$.?*+()[{"), expression.size());
+  // An operator that accepts no repetition excludes the character before it.
+  if (end < expression.size() &&
+      std::string_view("?*{").find(expression[end]) != std::string_view::npos) {
+    while (end > 0 && (uint8_t(expression[end - 1]) & 0xc0) == 0x80) --end;
+    if (end > 0) --end;
+  }
+  return expression.substr(0, std::min(end, kFirstTextMax));
+}
+
 }  // namespace
 
 Pattern::~Pattern() = default;
@@ -39,6 +57,8 @@ Result<std::shared_ptr<const Pattern>> Pattern::regex(std::string_view expressio
                    " groups");
   std::shared_ptr<Pattern> pattern(new Pattern);
   pattern->regex_ = std::move(compiled);
+  pattern->literal_ = first_text(expression);
+  pattern->literal_only_ = !expression.empty() && pattern->literal_ == expression;
   return std::shared_ptr<const Pattern>(std::move(pattern));
 }
 
@@ -58,13 +78,15 @@ Result<std::shared_ptr<const Pattern>> Pattern::glob(std::string_view glob) {
 std::shared_ptr<const Pattern> Pattern::literal(std::string text) {
   std::shared_ptr<Pattern> pattern(new Pattern);
   pattern->literal_ = std::move(text);
+  pattern->literal_only_ = true;
   return pattern;
 }
 
 bool Pattern::found_in(std::string_view text) const {
-  if (!regex_) return text.find(literal_) != std::string_view::npos;
-  return regex_->Match(re2::StringPiece(text.data(), text.size()), 0, text.size(),
-                       re2::RE2::UNANCHORED, nullptr, 0);
+  // A search for the literal takes a tenth of RE2's time.
+  if (text.find(literal_) == std::string_view::npos) return false;
+  return literal_only_ || regex_->Match(re2::StringPiece(text.data(), text.size()), 0, text.size(),
+                                        re2::RE2::UNANCHORED, nullptr, 0);
 }
 
 size_t Pattern::groups() const { return regex_ ? size_t(regex_->NumberOfCapturingGroups()) : 0; }

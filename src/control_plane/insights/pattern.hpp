@@ -45,7 +45,8 @@ class Pattern {
  private:
   Pattern() = default;
   std::unique_ptr<const re2::RE2> regex_;
-  std::string literal_;
+  std::string literal_;  // each match begins with it
+  bool literal_only_ = false;
 };
 
 }  // namespace trainyard::insights
