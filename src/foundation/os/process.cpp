@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <csignal>
 #include <cstring>
 #include <thread>
@@ -345,6 +346,27 @@ Result<pid_t> start_detached(const std::vector<std::string>& arguments,
     return internal(doing + ": the intermediate process ended without a report");
   if (started.error_number != 0) return from_errno(doing, started.error_number);
   return started.process;
+}
+
+Result<pid_t> spawn_child(const std::vector<std::string>& arguments, int input) {
+  if (arguments.empty()) return invalid("starting a program: no arguments");
+  const std::string doing = "starting " + arguments[0];
+  File null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (!null) return from_errno(doing + ": opening /dev/null");
+  null = TRY(above_standard_streams(std::move(null)));
+  SpawnPlan plan(input, null.descriptor(), null.descriptor(), POSIX_SPAWN_SETPGROUP);
+  Block block(arguments), lines(environment_with({}));
+  pid_t child = -1;
+  if (const int why = plan.spawn(&child, block.get(), lines.get()); why != 0)
+    return from_errno(doing, why);
+  return child;
+}
+
+bool reap_child(pid_t child, Duration at_most) {
+  const File process(int(::syscall(SYS_pidfd_open, child, 0)));
+  pollfd ended{process.descriptor(), POLLIN, 0};
+  if (process) ::poll(&ended, 1, int(std::clamp<int64_t>(at_most.count(), 0, INT_MAX)));
+  return ::waitpid(child, nullptr, WNOHANG) != 0;
 }
 
 std::string program_directory() {

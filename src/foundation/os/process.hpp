@@ -60,6 +60,13 @@ Result<pid_t> start_detached(const std::vector<std::string>& arguments,
                              const std::string& log_file, bool own_processes = false,
                              int input = -1);
 
+// Starts a child that runs next to us, in a process group of its own: its standard input is
+// `input`, what it prints is dropped. Its number is its own until reap_child() has returned true.
+Result<pid_t> spawn_child(const std::vector<std::string>& arguments, int input);
+// Waits for the end of such a child, at most this long: a killed process may stay in the kernel for
+// as long as a driver hangs. Returns true if it has ended.
+bool reap_child(pid_t child, Duration at_most);
+
 // Returns the folder of the running program, links resolved, in which our other programs lie.
 std::string program_directory();
 // True if a program of that name is on PATH (or, for a name with '/', exists and is executable).

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -140,6 +141,25 @@ TEST(Process, ADetachedProcessIsNotOurs) {
   EXPECT_EQ(::kill(*started, SIGKILL), 0);
   EXPECT_EQ(start_detached({"no-such-program-here"}, {}, log).error().kind, Kind::not_found);
   EXPECT_EQ(start_detached({"true"}, {}, "/no/such/folder/log").error().kind, Kind::not_found);
+}
+
+TEST(Process, AChildRunsNextToUs) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const File ours(ends[0]);
+  File theirs(ends[1]);
+  const auto child = spawn_child({"sh", "-c", "echo dropped; echo hello >&0; read line"}, ends[1]);
+  ASSERT_TRUE(child) << child.error().message;
+  theirs.close();
+  char text[6] = {};
+  ASSERT_EQ(::read(ours.descriptor(), text, 6), 6);
+  EXPECT_EQ(std::string_view(text, 6), "hello\n");
+  EXPECT_EQ(::getpgid(*child), *child) << "it is killed with its own children";
+  EXPECT_FALSE(reap_child(*child, Duration(0)));
+  ASSERT_EQ(::write(ours.descriptor(), "\n", 1), 1);
+  EXPECT_TRUE(reap_child(*child, 10s));
+  EXPECT_TRUE(reap_child(*child, 10s)) << "harmless again";
+  EXPECT_EQ(spawn_child({"no-such-program-here"}, 0).error().kind, Kind::not_found);
 }
 
 TEST(Process, ManyAtOnce) {
