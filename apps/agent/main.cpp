@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <future>
+#include <iterator>
 #include <map>
 #include <string>
 #include <thread>
@@ -27,6 +28,8 @@
 #include "containers/container.hpp"
 #include "containers/exec.hpp"
 #include "containers/gpu_memory.hpp"
+#include "containers/gpu_monitor.hpp"
+#include "containers/gpu_usage.hpp"
 #include "containers/image.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "domain/image_sources.hpp"
@@ -37,6 +40,7 @@
 #include "os/machine_clock.hpp"
 #include "os/machine_files.hpp"
 #include "os/mounts.hpp"
+#include "os/packet_socket.hpp"
 #include "os/process.hpp"
 #include "os/volume.hpp"
 #include "wire/codec.hpp"
@@ -172,6 +176,7 @@ class LastFactHook final : public agent::Facts {
   const std::function<void(const wire::StateFact&)> before_last_;
 };
 
+constexpr const char* kReportGpus = "--report-gpus";
 constexpr size_t kSourcesBytesMax = 4 << 20;  // the logins of thousands of registries
 
 // Reads the login and the directories for the job's image from a file of the server, if it exists.
@@ -267,6 +272,13 @@ std::optional<containers::GpuMarks> gpu_marks() {
   });
 }
 
+// The program that reports the usage of a host's GPUs; empty if it has none.
+std::vector<std::string> gpu_report_command(const std::vector<std::string>& devices) {
+  std::vector<std::string> command = {os::program_directory() + "/trainyard-agent", kReportGpus};
+  std::copy_if(devices.begin(), devices.end(), std::back_inserter(command), containers::is_gpu);
+  return command.size() > 2 ? command : std::vector<std::string>();
+}
+
 // Shared by successive orders of a host.
 struct Tools {
   const Options& options;
@@ -277,6 +289,7 @@ struct Tools {
   agent::ReusedContainer& kept;
   const agent::NextOrder& next;
   const containers::GpuMarks* gpu_marks;
+  containers::GpuMonitor& gpus;
   cache::BlockCache* cache;
   agent::AgentAllocation allocation;  // for the current order
   // The disk of the reused container, for successive orders; unset until an order needs it.
@@ -359,7 +372,7 @@ agent::Dependencies dependencies_of(const AgentParts& parts) {
         if (order.reuse_host && tools.kept.spec()) spec.id = tools.kept.spec()->id;
         return containers::start_exec(spec);
       },
-      [&layout] { return containers::gpu_usage(layout.devices); },
+      [&tools] { return tools.gpus.latest(); },
       entry_program(),
       volume.valid() ? [volume] { return volume.get(); } : std::function<Result<void>()>(),
       {containers::why_no_egress(), containers::rootless_sandbox_name_server()},
@@ -459,16 +472,23 @@ Result<void> run(const Options& options, Clock& clock) {
   agent::ReusedContainer kept(containers::start_container, entry_program());
   const agent::NextOrder next(options.layout.directory);
   const auto marks = gpu_marks();
+  containers::GpuMonitor gpus(gpu_report_command(options.layout.devices), clock);
   const bool may_mount = std::any_of(
       order.spec.channels.begin(), order.spec.channels.end(),
       [](const auto& channel) { return channel.input_mode != domain::InputMode::pipe; });
   const auto cache = may_mount ? open_cache() : nullptr;
   const auto began = clock.monotonic();
-  Tools tools{options,     files,
-              clock,       random,
-              signals,     kept,
-              next,        marks ? &*marks : nullptr,
-              cache.get(), options.allocation};
+  Tools tools{options,
+              files,
+              clock,
+              random,
+              signals,
+              kept,
+              next,
+              marks ? &*marks : nullptr,
+              gpus,
+              cache.get(),
+              options.allocation};
   for (;;) {
     const CarriedOut carried = TRY(carry_out(order, tools));
     auto another = TRY(following(order, carried, tools));
@@ -496,6 +516,12 @@ Result<void> run(const Options& options, Clock& clock) {
   return os::write_file(options.layout.directory + "/left", "", 0600);
 }
 
+// Implements `--report-gpus DEVICE..`, which GpuMonitor starts with a socket as standard input.
+int report_gpus(const std::vector<std::string>& devices) {
+  containers::report_gpus(containers::kNvmlLibrary, devices, os::PacketSocket(os::File(0)));
+  return 0;
+}
+
 // Implements `--clear-gpu DEVICE`, which GpuMarks starts as a process of its own, since a driver
 // may hang.
 int clear_gpu(const char* device) {
@@ -510,6 +536,8 @@ int clear_gpu(const char* device) {
 int main(int argc, char** argv) {
   using namespace trainyard;
   if (argc == 3 && std::string_view(argv[1]) == "--clear-gpu") return clear_gpu(argv[2]);
+  if (argc > 2 && std::string_view(argv[1]) == kReportGpus)
+    return report_gpus({argv + 2, argv + argc});
   const auto options = read_options(argc, argv);
   if (!options) {
     std::fprintf(stderr, "trainyard-agent: %s\n%s", options.error().message.c_str(), kUsage);

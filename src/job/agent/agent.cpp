@@ -372,10 +372,7 @@ void Agent::measure() {
   const auto usage = context_.container->usage();
   if (!usage) return;
   std::vector<containers::GpuUsage> gpus;
-  if (world_.gpu_usage) {
-    // The other metrics are reported even if the GPUs cannot be read.
-    if (auto requested = world_.gpu_usage()) gpus = std::move(*requested);
-  }
+  if (world_.gpu_usage) gpus = world_.gpu_usage();
   world_.facts.points(meter_.measure(*usage, order_.share.memory_bytes, disk_usage(context_.ml()),
                                      gpus, input_bytes(context_), world_.clock.now(),
                                      world_.clock.monotonic()));

@@ -565,35 +565,5 @@ TEST_F(AgentTest, UndoMayRunTwiceAndWithoutItsStep) {
   EXPECT_EQ(os::list_directory(directory_.path())->size(), 0u);
 }
 
-TEST(UsageMeter, CountsCoresAndShares) {
-  using std::chrono::seconds;
-  UsageMeter meter;
-  EXPECT_EQ(meter.due(), seconds(0));
-  EXPECT_TRUE(
-      meter.measure({seconds(1), 1 << 20}, 4 << 20, DiskUsage{1, 4}, {}, {5, 0}, {}, seconds(10))
-          .empty());
-  EXPECT_FALSE(meter.measured());
-  EXPECT_EQ(meter.due(), seconds(12));  // soon, so that short jobs have a point
-  const auto points = meter.measure({seconds(5), 1 << 20}, 4 << 20, DiskUsage{1, 4},
-                                    {{0, 80, 10}, {1, 40, 30}}, {7, 0}, {}, seconds(12));
-  EXPECT_TRUE(meter.measured());
-  EXPECT_EQ(meter.due(), seconds(72));  // then each minute
-  ASSERT_EQ(points.size(), 6u);
-  EXPECT_EQ(points[3].name, "GPUUtilization");
-  EXPECT_DOUBLE_EQ(points[3].value, 120);
-  EXPECT_DOUBLE_EQ(points[4].value, 40);
-  EXPECT_DOUBLE_EQ(points[0].value, 200);
-  EXPECT_DOUBLE_EQ(points[1].value, 25);
-  EXPECT_DOUBLE_EQ(points[2].value, 25);
-  EXPECT_TRUE(points[0].of_host);
-  EXPECT_EQ(points[5].name, "InputBytesFetched");
-  EXPECT_DOUBLE_EQ(points[5].value, 7);
-  const auto later =
-      meter.measure({seconds(5), 1 << 20}, 4 << 20, DiskUsage{1, 4}, {}, {7, 9}, {}, seconds(72));
-  ASSERT_EQ(later.size(), 4u);
-  EXPECT_EQ(later[3].name, "InputBytesFromCache");
-  EXPECT_DOUBLE_EQ(later[3].value, 9);
-}
-
 }  // namespace
 }  // namespace trainyard::agent

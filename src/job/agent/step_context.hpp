@@ -108,8 +108,8 @@ struct Dependencies {
   std::function<void(const wire::Message&)> say_now = nullptr;
   std::function<Result<std::unique_ptr<containers::ExecProcess>>(const containers::ExecSpec&)>
       start_exec = nullptr;
-  // of this host's GPUs
-  std::function<Result<std::vector<containers::GpuUsage>>()> gpu_usage = nullptr;
+  // Returns the usage of this host's GPUs; empty when it is not known. Does not wait.
+  std::function<std::vector<containers::GpuUsage>()> gpu_usage = nullptr;
   // path of trainyard-entry; "" = there is none, and no script mode
   std::string entry_program = {};
   // Waits for the job's volume, which is being made since the start of the agent, at the

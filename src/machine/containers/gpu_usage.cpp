@@ -1,63 +1,147 @@
 #include "containers/gpu_usage.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
+#include "base/json_record.hpp"
 #include "base/text.hpp"
-#include "os/process.hpp"
+#include "containers/gpu_memory.hpp"
 
 namespace trainyard::containers {
 namespace {
 
-constexpr Duration kDriverToolMax = 10s;  // a driver that hangs must not block the caller forever
-constexpr std::string_view kCard = "/dev/nvidia";
+constexpr std::string_view kGpuFile = "/dev/nvidia";
 
-// The numbers of the GPUs: /dev/nvidiactl and the like have none.
-std::vector<int64_t> cards_of(const std::vector<std::string>& devices) {
-  std::vector<int64_t> cards;
-  for (const auto& device : devices) {
-    if (!device.starts_with(kCard)) continue;
-    if (const auto number = parse_int(std::string_view(device).substr(kCard.size())))
-      cards.push_back(*number);
+Error nvml_error(const char* doing, int code) {
+  return unavailable(std::string(doing) + " failed with NVML's error " + std::to_string(code) +
+                     "; run nvidia-smi to see the state of the driver");
+}
+
+#define TRY_NVML(doing, call) \
+  if (const int returned = (call); returned != kNvmlSuccess) return nvml_error(doing, returned)
+
+Result<std::optional<double>> busy_of(const Nvml& nvml, NvmlDevice device) {
+  NvmlUtilization utilization = {};
+  const int code = nvml.utilization(device, &utilization);
+  if (code == kNvmlNotSupported) return std::optional<double>();
+  TRY_NVML("reading the utilisation of a GPU", code);
+  return std::optional<double>(std::min(utilization.gpu, 100u));
+}
+
+Result<std::optional<double>> memory_percent_of(const Nvml& nvml, NvmlDevice device) {
+  NvmlMemory memory = {};
+  const int code = nvml.memory(device, &memory);
+  if (code == kNvmlNotSupported) return std::optional<double>();
+  TRY_NVML("reading the memory of a GPU", code);
+  if (memory.total == 0) return std::optional<double>();
+  return std::optional(100.0 * double(std::min(memory.used, memory.total)) / double(memory.total));
+}
+
+// Returns nothing if it is not one of `wanted`; else its number is removed from them, so that each
+// counts once.
+Result<std::optional<GpuUsage>> read_gpu(const Nvml& nvml, unsigned index,
+                                         std::set<int64_t>& wanted) {
+  NvmlDevice device = nullptr;
+  TRY_NVML("opening a GPU", nvml.get(index, &device));
+  unsigned number = 0;
+  TRY_NVML("reading the number of a GPU", nvml.number(device, &number));
+  if (wanted.erase(int64_t(number)) == 0) return std::optional<GpuUsage>();
+  GpuUsage usage;
+  usage.busy = TRY(busy_of(nvml, device));
+  usage.memory_percent = TRY(memory_percent_of(nvml, device));
+  return std::optional(usage);
+}
+
+constexpr auto kUsageRecord = json_record<GpuUsage>(
+    "GPU usage",
+    [](auto& side, auto& usage) {
+      side("busy", usage.busy);
+      side("memory_percent", usage.memory_percent);
+    },
+    [](const GpuUsage& usage) -> Result<void> {
+      for (const auto& percent : {usage.busy, usage.memory_percent})
+        if (percent && !(*percent >= 0 && *percent <= 100))
+          return invalid("reading GPU usage: " + std::to_string(*percent) +
+                         " is not between 0 and 100");
+      return ok();
+    });
+
+constexpr auto kReportRecord = json_record<GpuReport>(
+    "GPU report",
+    [](auto& side, auto& report) {
+      side("gpus", report.gpus, kUsageRecord);
+      side.if_set("error", report.error);
+    },
+    [](const GpuReport& report) -> Result<void> {
+      if (report.gpus.size() > kGpusMax)
+        return invalid("reading GPU usage: " + std::to_string(report.gpus.size()) +
+                       " GPUs are more than " + std::to_string(kGpusMax));
+      return ok();
+    });
+
+Result<void> send_reports(const Nvml& nvml, const std::vector<int64_t>& numbers,
+                          const os::PacketSocket& socket, Duration interval) {
+  for (;;) {
+    GpuReport report;
+    report.gpus = TRY(read_gpus(nvml, numbers));
+    TRY(socket.send(format_gpu_report(report)));
+    // The other side sends nothing: this ends early when it closes.
+    TRY(socket.receive(interval));
   }
-  return cards;
+}
+
+void send_error(const os::PacketSocket& socket, const Error& error) {
+  // The monitor may have closed its end.
+  (void)socket.send(format_gpu_report({{}, to_utf8(error.message)}));
 }
 
 }  // namespace
 
-Result<std::vector<GpuUsage>> parse_gpu_usage(std::string_view text) {
-  std::vector<GpuUsage> all;
-  for (const auto line : split(text, '\n')) {
-    if (trim(line).empty()) continue;
-    const auto members = split(line, ',');
-    const auto index =
-        members.size() == 4 ? parse_int(trim(members[0])) : Result<int64_t>(invalid(""));
-    if (!index) return corrupt("invalid line of nvidia-smi: '" + shorten(to_utf8(line), 100) + "'");
-    const auto number = [&](size_t i) {
-      const auto value = parse_double(trim(members[i]));
-      return value ? std::max(0.0, *value) : 0.0;
-    };
-    GpuUsage usage;
-    usage.index = *index;
-    usage.busy = std::min(100.0, number(1));
-    usage.memory_percent = number(3) > 0 ? std::min(100.0, 100 * number(2) / number(3)) : 0;
-    all.push_back(usage);
+Result<std::vector<GpuUsage>> read_gpus(const Nvml& nvml, const std::vector<int64_t>& numbers) {
+  std::set<int64_t> wanted(numbers.begin(), numbers.end());
+  unsigned count = 0;
+  TRY_NVML("counting GPUs", nvml.count(&count));
+  std::vector<GpuUsage> gpus;
+  std::optional<Error> first;
+  for (unsigned index = 0; index < std::min(count, kGpusMax) && !wanted.empty(); index++) {
+    auto usage = read_gpu(nvml, index, wanted);
+    if (usage && *usage) gpus.push_back(**usage);
+    if (!usage && !first) first = std::move(usage).error();
   }
-  return all;
+  if (!gpus.empty()) return gpus;
+  if (first) return *std::move(first);
+  return not_found("reading GPU usage: NVML has " + std::to_string(count) +
+                   " GPUs, but none of the device files of this host");
 }
 
-Result<std::vector<GpuUsage>> gpu_usage(const std::vector<std::string>& devices) {
-  const auto cards = cards_of(devices);
-  if (cards.empty()) return std::vector<GpuUsage>();
-  if (!os::on_path("nvidia-smi")) return not_found("reading GPU usage: nvidia-smi is not on PATH");
-  os::Command command;
-  command.arguments = {"nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used,memory.total",
-                       "--format=csv,noheader,nounits"};
-  command.at_most = kDriverToolMax;
-  auto all = TRY(parse_gpu_usage(TRY(os::run_or_fail(command))));
-  std::erase_if(all, [&](const GpuUsage& one) {
-    return std::find(cards.begin(), cards.end(), one.index) == cards.end();
-  });
-  return all;
+std::string format_gpu_report(const GpuReport& report) { return dump(kReportRecord.write(report)); }
+
+Result<GpuReport> parse_gpu_report(std::string_view text) {
+  const auto json = parse_json(text);
+  if (!json) return corrupt("reading a GPU report: " + json.error().message);
+  auto report = kReportRecord.read(*json);
+  if (!report) return corrupt(report.error().message);
+  return *std::move(report);
+}
+
+void report_gpus(const Nvml& nvml, const std::vector<int64_t>& numbers,
+                 const os::PacketSocket& socket, Duration interval) {
+  if (const int code = nvml.init(); code != kNvmlSuccess)
+    return send_error(socket, nvml_error("starting NVML", code));
+  if (const auto ended = send_reports(nvml, numbers, socket, interval); !ended)
+    send_error(socket, ended.error());
+  (void)nvml.shutdown();
+}
+
+void report_gpus(const std::string& library, const std::vector<std::string>& devices,
+                 const os::PacketSocket& socket, Duration interval) {
+  std::vector<int64_t> numbers;
+  for (const auto& device : devices)
+    if (is_gpu(device)) numbers.push_back(*parse_int(device.substr(kGpuFile.size())));
+  const auto nvml = load_nvml(library);
+  if (!nvml) return send_error(socket, nvml.error());
+  report_gpus(*nvml, numbers, socket, interval);
 }
 
 }  // namespace trainyard::containers

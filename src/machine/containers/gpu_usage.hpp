@@ -1,30 +1,60 @@
-// Reads the utilisation of GPUs from NVIDIA's own tool.
+// Reads the usage of a host's GPUs through NVML, and reports it from a process of its own.
 //
-// Threads: callable from anywhere; a call takes some tenths of a second. Errors: not_found (no such
-// tool), and those of running it; corrupt, when its output cannot be read.
+//   agent: GpuMonitor  <-- one GpuReport a second, by a socket --  trainyard-agent --report-gpus
+//
+// The driver's library is called in the second process only: it may hang in the kernel or crash,
+// and the agent with its other metrics does not notice. What the library returns is not trusted.
+//
+// Threads: callable from anywhere. Errors: unavailable (a function of NVML failed; its code is in
+// the message), not_found (NVML has none of the GPUs), corrupt (an invalid report).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/time.hpp"
+#include "containers/nvml.hpp"
+#include "os/packet_socket.hpp"
 
 namespace trainyard::containers {
 
+// GPUs of one machine that are looked at: NVIDIA's driver has fewer device files.
+inline constexpr unsigned kGpusMax = 256;
+// NVML measures utilisation over the last second, or a part of it.
+inline constexpr Duration kGpuReportInterval = 1s;
+
+// The usage of one GPU. An unset member is unknown: a GPU in MIG mode has no utilisation.
 struct GpuUsage {
-  int64_t index = 0;          // N of /dev/nvidiaN
-  double busy = 0;            // 0 to 100
-  double memory_percent = 0;  // 0 to 100
+  std::optional<double> busy;            // 0 to 100
+  std::optional<double> memory_percent;  // 0 to 100
+  bool operator==(const GpuUsage&) const = default;
 };
 
-// Parses the lines "INDEX, BUSY, MEMORY USED, MEMORY TOTAL" of the tool's CSV. A value that the GPU
-// does not provide ("[N/A]") counts as 0. Pure.
-Result<std::vector<GpuUsage>> parse_gpu_usage(std::string_view text);
+// Returns the usage of the GPUs with these numbers (N of /dev/nvidiaN), in NVML's order. A GPU that
+// fails is left out, unless all do.
+// Requires: nvml.init() was called.
+Result<std::vector<GpuUsage>> read_gpus(const Nvml& nvml, const std::vector<int64_t>& numbers);
 
-// Returns the usage of the GPUs among these device files, in their order; empty when there are
-// none.
-Result<std::vector<GpuUsage>> gpu_usage(const std::vector<std::string>& devices);
+// A message of the process: the usage, or the reason for which there is none.
+struct GpuReport {
+  std::vector<GpuUsage> gpus;
+  std::string error;
+};
+std::string format_gpu_report(const GpuReport& report);
+// Errors: corrupt, also for numbers outside of their ranges.
+Result<GpuReport> parse_gpu_report(std::string_view text);
+
+// Sends a report each interval until the other side closes the socket, or until the GPUs cannot be
+// read: then the last report has the error.
+void report_gpus(const Nvml& nvml, const std::vector<int64_t>& numbers,
+                 const os::PacketSocket& socket, Duration interval);
+
+// Implements the program, after it has loaded the library: `devices` are device files of GPUs.
+void report_gpus(const std::string& library, const std::vector<std::string>& devices,
+                 const os::PacketSocket& socket, Duration interval = kGpuReportInterval);
 
 }  // namespace trainyard::containers

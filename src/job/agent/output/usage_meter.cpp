@@ -44,15 +44,13 @@ std::vector<wire::MetricPoint> UsageMeter::measure(const containers::ContainerUs
     add("DiskUtilization",
         100.0 * static_cast<double>(disk->used_bytes) / static_cast<double>(disk->all_bytes));
   }
-  if (!gpus.empty()) {
-    double busy = 0, memory = 0;
-    for (const auto& gpu : gpus) {
-      busy += gpu.busy;
-      memory += gpu.memory_percent;
-    }
-    add("GPUUtilization", busy);
-    add("GPUMemoryUtilization", memory);
+  std::optional<double> busy, memory;
+  for (const auto& gpu : gpus) {
+    if (gpu.busy) busy = busy.value_or(0) + *gpu.busy;
+    if (gpu.memory_percent) memory = memory.value_or(0) + *gpu.memory_percent;
   }
+  if (busy) add("GPUUtilization", *busy);
+  if (memory) add("GPUMemoryUtilization", *memory);
   const auto add_more = [&](const char* name, uint64_t now, uint64_t before) {
     if (now > before) add(name, static_cast<double>(now - before));
   };

@@ -1,9 +1,10 @@
 // Measures how much of its share a host uses, as the metrics that SageMaker publishes each minute.
 //
 // CPUUtilization is 0 to 100 for each core (a host with four busy ones shows 400), GPUUtilization
-// and GPUMemoryUtilization are 0 to 100 for each GPU, MemoryUtilization and DiskUtilization are 0
-// to 100. InputBytesFetched and InputBytesFromCache are the bytes of channels since the last point;
-// without any there is no point.
+// and GPUMemoryUtilization are 0 to 100 for each GPU that provides the value, without any there is
+// no point. MemoryUtilization and DiskUtilization are 0 to 100. InputBytesFetched and
+// InputBytesFromCache are the bytes of channels since the last point; without any there is no
+// point.
 //
 // Threads: confined to one.
 #pragma once
