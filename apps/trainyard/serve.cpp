@@ -63,8 +63,8 @@
 #include "trainyard/monitoring/served_prometheus.hpp"
 #include "trainyard/serve_settings.hpp"
 #include "trainyard/served_console.hpp"
-#include "trainyard/server_facts.hpp"
 #include "trainyard/server_log.hpp"
+#include "trainyard/server_status.hpp"
 
 namespace trainyard::apps {
 namespace {
@@ -397,7 +397,7 @@ class Server {
         &agents_->shells(), [this](domain::JobNumber job) { return agents_->progress(job); },
         [this](domain::JobNumber job) { return agents_->activity(job); }, campaigns_.get(),
         &statistics_, &*identity_store_,
-        [sources = fact_sources(own_endpoint)] { return facts_of(sources); }});
+        [sources = server_status_sources(own_endpoint)] { return server_status_of(sources); }});
     services_->file_systems = &*file_systems_;
     notifications_ =
         TRY(ServedNotifications::open({config_, *data_, own_endpoint, identity_.account, *access_,
@@ -518,7 +518,7 @@ class Server {
         .in("preparing to launch jobs by Kubernetes");
   }
 
-  FactSources fact_sources(const std::string& endpoint) {
+  ServerStatusSources server_status_sources(const std::string& endpoint) {
     return {log_,
             *agents_,
             *identity_store_,

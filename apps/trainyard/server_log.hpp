@@ -15,7 +15,7 @@
 #include "base/result.hpp"
 #include "base/thread_safety.hpp"
 #include "base/time.hpp"
-#include "operations/server_facts.hpp"
+#include "operations/server_status.hpp"
 #include "os/log_file.hpp"
 
 namespace trainyard::apps {

@@ -21,12 +21,13 @@ std::map<std::string, int64_t> summary_of(const domain::ChildCounts& counts) {
   return summary;
 }
 
-template <class Properties, class Shown>
-void add(Shown& shown, const domain::Job& job, const domain::ChildCounts& counts, Instant now) {
+template <class Properties, class Description>
+void add_array_properties(Description& description, const domain::Job& job,
+                          const domain::ChildCounts& counts, Instant now) {
   if (job.parent != 0) {
-    shown.array_properties.emplace().index = domain::array_index(job);
+    description.array_properties.emplace().index = domain::array_index(job);
   } else if (job.is_array()) {
-    Properties& properties = shown.array_properties.emplace();
+    Properties& properties = description.array_properties.emplace();
     properties.size = job.spec.array.size;
     properties.status_summary = summary_of(counts);
     // The counts are current, and final once the job has finished.
@@ -75,12 +76,12 @@ Outcome<Done> read_array(const batch::SubmitJobRequest& request, domain::JobSpec
 
 void add_array(batch::JobDetail& detail, const domain::Job& job, const domain::ChildCounts& counts,
                Instant now) {
-  add<batch::ArrayPropertiesDetail>(detail, job, counts, now);
+  add_array_properties<batch::ArrayPropertiesDetail>(detail, job, counts, now);
 }
 
 void add_array(batch::JobSummary& summary, const domain::Job& job,
                const domain::ChildCounts& counts, Instant now) {
-  add<batch::ArrayPropertiesSummary>(summary, job, counts, now);
+  add_array_properties<batch::ArrayPropertiesSummary>(summary, job, counts, now);
 }
 
 }  // namespace trainyard::api::batch_api

@@ -89,7 +89,7 @@ struct ConsoleWorld : ::testing::Test {
     request.peer = "192.0.2.7:5000";
     return in_memory::send(*console, std::move(request))->json().value("Token", "");
   }
-  Signing reader() { return tenants.user("ann", allow(kRead, R"("*")")); }
+  Signing reader() { return tenants.add_user("ann", allow(kRead, R"("*")")); }
 };
 
 // -- signing in
@@ -127,7 +127,7 @@ TEST_F(ConsoleWorld, WrongSecretsDoNotSignIn) {
 }
 
 TEST_F(ConsoleWorld, AUserWithoutThePermissionDoesNotSignIn) {
-  const Reply reply = sign_in(tenants.user("poor", allow(R"("trainyard:ListJobs")", R"("*")")));
+  const Reply reply = sign_in(tenants.add_user("poor", allow(R"("trainyard:ListJobs")", R"("*")")));
   EXPECT_EQ(reply.status, 403);
   EXPECT_NE(reply.body.find("trainyard:CreateConsoleSession"), std::string::npos) << reply.body;
 }
@@ -262,15 +262,16 @@ TEST_F(ConsoleWorld, APageCallsOperationsAsItsPrincipal) {
 TEST_F(ConsoleWorld, ChangesOfRightsApplyAtOnce) {
   const std::string cookie = signed_in(reader());
   EXPECT_EQ(call("trainyard/ListJobs", cookie).status, 200);
-  tenants.user("ann", allow(R"("trainyard:DescribeJob")", R"("*")"));
+  tenants.add_user("ann", allow(R"("trainyard:DescribeJob")", R"("*")"));
   EXPECT_TRUE(is_denied(call("trainyard/ListJobs", cookie)));
 }
 
 TEST_F(ConsoleWorld, ConditionsHoldForTheBrowsersAddress) {
   const auto only_from = [&](const char* address) {
-    return tenants.user("ann", allow(kRead, R"("*")",
-                                     std::string(R"(,"Condition":{"IpAddress":{"aws:SourceIp":")") +
-                                         address + "\"}}"));
+    return tenants.add_user(
+        "ann",
+        allow(kRead, R"("*")",
+              std::string(R"(,"Condition":{"IpAddress":{"aws:SourceIp":")") + address + "\"}}"));
   };
   const std::string cookie = signed_in(only_from("192.0.2.7"));
   EXPECT_EQ(call("trainyard/ListJobs", cookie).status, 200);
@@ -377,7 +378,7 @@ TEST_F(Data, APreviewIsAPart) {
 }
 
 TEST_F(Data, IsReadWithTheRightsOfThePrincipal) {
-  tenants.user("bob", allow(R"("trainyard:CreateConsoleSession")", R"("*")"));
+  tenants.add_user("bob", allow(R"("trainyard:CreateConsoleSession")", R"("*")"));
   const std::string bob = signed_in({{"AKIAbob", "bob-secret", ""}, "eu-west-1"});
   for (const char* query :
        {"what=buckets", "what=objects&bucket=data", "what=text&bucket=data&key=train%2Fpart-0",
@@ -508,7 +509,7 @@ TEST_F(Events, FollowAJobsLog) {
 
 TEST_F(Events, ReportThatALogMayNotBeRead) {
   print("secret");
-  const Signing by = tenants.user(
+  const Signing by = tenants.add_user(
       "ann", allow(R"("trainyard:CreateConsoleSession","trainyard:DescribeJob")", R"("*")"));
   std::vector<std::string> events;
   follow("&job=mnist-1", signed_in(by), [&](const std::string& event, const Json&) {
@@ -520,7 +521,7 @@ TEST_F(Events, ReportThatALogMayNotBeRead) {
 }
 
 TEST_F(Events, WithoutTheRightToListAPageGetsEventsOfItsJobOnly) {
-  const Signing by = tenants.user(
+  const Signing by = tenants.add_user(
       "ann", allow(R"("trainyard:CreateConsoleSession","trainyard:DescribeJob")", R"("*")"));
   Json changed;
   follow("&job=mnist-1", signed_in(by), [&](const std::string& event, const Json& data) {
@@ -545,7 +546,7 @@ TEST_F(Events, EndWithTheSession) {
 TEST_F(Events, EndWithTheRights) {
   std::string last;
   follow("", signed_in(reader()), [&](const std::string& event, const Json&) {
-    if (event == "hello") tenants.user("ann", allow(R"("s3:GetObject")", R"("*")"));
+    if (event == "hello") tenants.add_user("ann", allow(R"("s3:GetObject")", R"("*")"));
     last = event;
     return true;
   });
@@ -565,7 +566,7 @@ TEST_F(Events, EndWhenTheServerStops) {
 
 TEST_F(ConsoleWorld, APrincipalWithoutRightsGetsNoEvents) {
   const std::string nothing = allow(R"("trainyard:CreateConsoleSession")", R"("*")");
-  const std::string cookie = signed_in(tenants.user("ann", nothing));
+  const std::string cookie = signed_in(tenants.add_user("ann", nothing));
   EXPECT_EQ(from_page("GET", "events?region=eu-west-1", cookie).status, 403);
   EXPECT_EQ(from_page("GET", "events?region=eu-west-1&job=mnist-1", cookie).status, 403);
 }

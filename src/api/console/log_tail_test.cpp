@@ -78,7 +78,7 @@ TEST_F(Tail, BeginsWithTheLastLinesOfALongLog) {
   EXPECT_EQ(first.back(), "algo-1: " + lines.back());
 }
 
-TEST_F(Tail, ReadsMuchInRoundsOfLimitedSize) {
+TEST_F(Tail, LimitsTheLinesOfEachRound) {
   print(0, {"begin"});
   round();
   print(0, Lines(LogTail::kRoundLines + 5, "x"));

@@ -80,9 +80,9 @@ struct RightsOfAUser : ::testing::Test {
   std::string cookie;
 
   RightsOfAUser() {
-    const auto by =
-        tenants.user("ann", allow(R"("trainyard:CreateConsoleSession","iam:ListUsers")", R"("*")"));
-    tenants.user("bob", allow(R"("trainyard:ListJobs")", R"("*")"));
+    const auto by = tenants.add_user(
+        "ann", allow(R"("trainyard:CreateConsoleSession","iam:ListUsers")", R"("*")"));
+    tenants.add_user("bob", allow(R"("trainyard:ListJobs")", R"("*")"));
     store.emplace(tenants.control, std::string(32, 'k'), *tenants.identities, tenants.random);
     tenants.services.identities = &*store;
     tenants.services.issue_console_token = [this](const Context& context) {

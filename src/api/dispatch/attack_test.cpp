@@ -13,20 +13,20 @@ using in_memory::is_denied;
 using in_memory::Signing;
 
 TEST(Objects, BrowsersShowThemWithoutScriptsAndInAnOriginOfTheirOwn) {
-  TestTenants world;
+  TestTenants tenants;
   const std::string page = "<script>alert(1)</script>";
-  ASSERT_EQ(world.s3("PUT", "/models/a.html", page, {}, {{"Content-Type", "text/html"}}).status,
+  ASSERT_EQ(tenants.s3("PUT", "/models/a.html", page, {}, {{"Content-Type", "text/html"}}).status,
             200);
   for (const char* target :
        {"/models/a.html", "/models/a.html?response-content-type=text%2Fhtml", "/models/none"}) {
-    const auto reply = world.s3("GET", target);
+    const auto reply = tenants.s3("GET", target);
     EXPECT_EQ(reply.headers.get("content-security-policy"), "sandbox") << target;
     EXPECT_EQ(reply.headers.get("x-content-type-options"), "nosniff") << target;
   }
 }
 
 TEST(IamRights, ADenyOfAnEntityHoldsForItsPoliciesAndMembers) {
-  TestTenants world;
+  TestTenants tenants;
   policy::User made;
   made.name = "lead", made.id = "AIDAlead";
   made.inline_policies["own"] = document(
@@ -35,12 +35,12 @@ TEST(IamRights, ADenyOfAnEntityHoldsForItsPoliciesAndMembers) {
       R"("arn:aws:iam::*:group/admins","arn:aws:iam::*:user/lead"]},)"
       R"({"Effect":"Deny","Action":"iam:Attach*","Resource":"*","Condition":{"ArnEquals":)"
       R"({"iam:PolicyARN":"arn:aws:iam::aws:policy/AdministratorAccess"}}}]})");
-  world.identities->put(made);
-  world.identities->put(
+  tenants.identities->put(made);
+  tenants.identities->put(
       policy::AccessKey{.id = "AKIAlead", .user = "lead", .secret = "lead-secret"});
   const Signing lead{{"AKIAlead", "lead-secret", ""}, "eu-west-1"};
   const auto denied = [&](const std::string& request) {
-    return is_denied(world.form("Version=2010-05-08&Action=" + request, "iam", lead));
+    return is_denied(tenants.form("Version=2010-05-08&Action=" + request, "iam", lead));
   };
   const std::string any = "&PolicyArn=" + percent_encode("arn:aws:iam::aws:policy/PowerUserAccess");
   const std::string administrator =
@@ -73,10 +73,10 @@ TEST(IamRights, TheResourceIsTheEntityThatChanges) {
 }
 
 TEST(EventRights, TargetsOfOtherPartitionsAreRefused) {
-  TestTenants world;
-  const Signing mallory = world.user("mallory", allow(R"("events:*")", R"("*")"));
+  TestTenants tenants;
+  const Signing mallory = tenants.add_user("mallory", allow(R"("events:*")", R"("*")"));
   const auto events = [&](const std::string& operation, const std::string& body) {
-    return world.json("AWSEvents." + operation, body, "events", mallory);
+    return tenants.json("AWSEvents." + operation, body, "events", mallory);
   };
   const auto target = [](const std::string& partition) {
     return R"({"Rule":"r","Targets":[{"Id":"1","Arn":"arn:)" + partition +

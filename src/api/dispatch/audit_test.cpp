@@ -166,7 +166,7 @@ struct AuditedShells : TestTenants {
 
 TEST(AuditOfShells, RecordsPrincipalSourceHostAndDuration) {
   AuditedShells world;
-  const Signing ann = world.user("ann", allow("\"trainyard:Shell\"", "\"*\""));
+  const Signing ann = world.add_user("ann", allow("\"trainyard:Shell\"", "\"*\""));
   EXPECT_EQ(world.shell("mnist-1", ann,
                         "&request=" + percent_encode(R"({"command":["echo","hunter2"]})")),
             101);
@@ -196,7 +196,7 @@ TEST(AuditOfShells, RecordsPrincipalSourceHostAndDuration) {
 
 TEST(AuditOfShells, ThoseThatAreRefusedAreRecordedOnce) {
   AuditedShells world;
-  const Signing eve = world.user("eve", allow("\"sagemaker:*\"", "\"*\""));
+  const Signing eve = world.add_user("eve", allow("\"sagemaker:*\"", "\"*\""));
   EXPECT_EQ(world.shell("mnist-1", eve), 400);
   EXPECT_EQ(world.shell("gone", world.owner), 400);
   EXPECT_EQ(world.shell("mnist-1", {{"AKIAOWNER", "wrong", ""}, "eu-west-1"}), 403)

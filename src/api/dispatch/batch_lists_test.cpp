@@ -70,9 +70,9 @@ struct Lists : TestTenants {
     }
     job.attempts = {attempt};
     control.page.jobs = {job};
-    keep(std::move(job));
+    put_job(std::move(job));
   }
-  Signing lister() { return user("lister", allow(kLister, R"("*")")); }
+  Signing lister() { return add_user("lister", allow(kLister, R"("*")")); }
 };
 
 bool discloses(const in_memory::Reply& reply) {
@@ -85,38 +85,38 @@ const std::string kNotStarted =
     "not found in $PATH";
 
 TEST(BatchLists, ShowNothingOfAJobsContainer) {
-  Lists world;
-  const Signing lister = world.lister();
-  const domain::Job waiting = world.submit(kOfSecret);
+  Lists tenants;
+  const Signing lister = tenants.lister();
+  const domain::Job waiting = tenants.submit(kOfSecret);
   const std::string& id = waiting.key.name;
-  world.control.page.jobs = {waiting};
+  tenants.control.page.jobs = {waiting};
   const auto expect_nothing_disclosed = [&](const std::string& status) {
     for (const auto& [path, body] : std::vector<std::pair<std::string, std::string>>{
              {"listjobs", R"({"jobQueue":"q","jobStatus":")" + status + "\"}"},
              {"listjobs", R"({"jobQueue":"q","filters":[{"name":"JOB_NAME","values":["*"]}]})"},
              {"listjobsbyconsumableresource", R"({"consumableResource":"licence"})"}}) {
-      const auto listed = world.batch(path, body, lister);
+      const auto listed = tenants.batch(path, body, lister);
       EXPECT_EQ(listed.status, 200) << listed.body;
       EXPECT_NE(listed.body.find(id), std::string::npos) << path << " " << listed.body;
       EXPECT_FALSE(discloses(listed)) << path << " " << listed.body;
     }
-    EXPECT_FALSE(discloses(world.batch("getjobqueuesnapshot", R"({"jobQueue":"q"})", lister)));
-    const auto own = world.json("Trainyard.ListJobs", "{}", "trainyard", lister);
+    EXPECT_FALSE(discloses(tenants.batch("getjobqueuesnapshot", R"({"jobQueue":"q"})", lister)));
+    const auto own = tenants.json("Trainyard.ListJobs", "{}", "trainyard", lister);
     EXPECT_NE(own.body.find(id), std::string::npos) << own.body;
     EXPECT_FALSE(discloses(own)) << own.body;
-    EXPECT_FALSE(discloses(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", lister)));
+    EXPECT_FALSE(discloses(tenants.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", lister)));
   };
   expect_nothing_disclosed("RUNNABLE");
-  world.end(waiting, domain::Fault::algorithm, "KeyError: 'hunter2'");
+  tenants.end(waiting, domain::Fault::algorithm, "KeyError: 'hunter2'");
   expect_nothing_disclosed("FAILED");
   // The runtime's error has the first word of the command, which may be the whole command.
-  world.end(waiting, domain::Fault::client, kNotStarted);
+  tenants.end(waiting, domain::Fault::client, kNotStarted);
   expect_nothing_disclosed("FAILED");
-  const Json listed = world.ok("listjobs", R"({"jobQueue":"q","jobStatus":"FAILED"})", lister);
+  const Json listed = tenants.ok("listjobs", R"({"jobQueue":"q","jobStatus":"FAILED"})", lister);
   EXPECT_EQ(listed.at("jobSummaryList")[0].at("container").at("reason"),
             "CannotStartContainerError: The container cannot be started");
-  world.end(waiting, domain::Fault::algorithm, "OutOfMemory: it was killed");
-  EXPECT_EQ(world.ok("listjobs", R"({"jobQueue":"q","jobStatus":"FAILED"})", lister)
+  tenants.end(waiting, domain::Fault::algorithm, "OutOfMemory: it was killed");
+  EXPECT_EQ(tenants.ok("listjobs", R"({"jobQueue":"q","jobStatus":"FAILED"})", lister)
                 .at("jobSummaryList")[0]
                 .at("container")
                 .at("reason"),
@@ -124,51 +124,54 @@ TEST(BatchLists, ShowNothingOfAJobsContainer) {
 }
 
 TEST(BatchLists, DescribingAJobNeedsItsOwnPermission) {
-  Lists world;
-  const Signing lister = world.lister();
-  world.end(world.submit(kOfSecret), domain::Fault::client, kNotStarted);
-  const std::string id = world.control.page.jobs[0].key.name;
+  Lists tenants;
+  const Signing lister = tenants.lister();
+  tenants.end(tenants.submit(kOfSecret), domain::Fault::client, kNotStarted);
+  const std::string id = tenants.control.page.jobs[0].key.name;
   const std::string arn = "arn:aws:batch:eu-west-1:123456789012:job/" + id;
-  const Signing neighbour =
-      world.user("neighbour", allow(R"("batch:DescribeJobs")", R"("arn:aws:batch:*:*:job/x*")"));
+  const Signing neighbour = tenants.add_user(
+      "neighbour", allow(R"("batch:DescribeJobs")", R"("arn:aws:batch:*:*:job/x*")"));
   for (const std::string& name : {id, arn, id + "#0", id + ":0", std::string("x1\",\"") + id})
     for (const Signing& by : {lister, neighbour}) {
-      const auto refused = world.batch("describejobs", R"({"jobs":[")" + name + "\"]}", by);
+      const auto refused = tenants.batch("describejobs", R"({"jobs":[")" + name + "\"]}", by);
       EXPECT_TRUE(is_denied(refused)) << name << " " << refused.body;
       EXPECT_FALSE(discloses(refused));
     }
   // The other services that find jobs by name do not reveal the secret either.
-  const Signing others = world.user("others", allow(R"("sagemaker:*","trainyard:*")", R"("*")"));
-  EXPECT_FALSE(discloses(world.json("SageMaker.DescribeTrainingJob",
-                                    R"({"TrainingJobName":")" + id + "\"}", "sagemaker", others)));
-  const Signing reader = world.user("reader", allow(R"("batch:DescribeJobs")", "\"" + arn + "\""));
-  const Json job_description = world.ok("describejobs", R"({"jobs":[")" + id + "\"]}", reader);
+  const Signing others =
+      tenants.add_user("others", allow(R"("sagemaker:*","trainyard:*")", R"("*")"));
+  EXPECT_FALSE(
+      discloses(tenants.json("SageMaker.DescribeTrainingJob",
+                             R"({"TrainingJobName":")" + id + "\"}", "sagemaker", others)));
+  const Signing reader =
+      tenants.add_user("reader", allow(R"("batch:DescribeJobs")", "\"" + arn + "\""));
+  const Json job_description = tenants.ok("describejobs", R"({"jobs":[")" + id + "\"]}", reader);
   EXPECT_EQ(job_description.at("jobs")[0].at("container").at("command")[1], kSecret);
   EXPECT_EQ(job_description.at("jobs")[0].at("container").at("reason"), kNotStarted);
 }
 
 TEST(BatchLists, ShowNothingOfNodes) {
-  Lists world;
-  const Signing lister = world.lister();
+  Lists tenants;
+  const Signing lister = tenants.lister();
   for (const auto& [fault, failure] :
        {std::pair{domain::Fault::algorithm, std::string("KeyError: 'hunter2'")},
         std::pair{domain::Fault::client, kNotStarted}}) {
-    world.end(world.submit(R"("jobDefinition":"nodes")"), fault, failure);
-    const std::string id = world.control.page.jobs[0].key.name;
-    const auto listed = world.batch(
+    tenants.end(tenants.submit(R"("jobDefinition":"nodes")"), fault, failure);
+    const std::string id = tenants.control.page.jobs[0].key.name;
+    const auto listed = tenants.batch(
         "listjobs", R"({"multiNodeJobId":")" + id + R"(","jobStatus":"FAILED"})", lister);
     EXPECT_EQ(listed.status, 200);
     EXPECT_EQ(listed.json().at("jobSummaryList").size(), 2u) << listed.body;
     EXPECT_FALSE(discloses(listed)) << listed.body;
-    const auto described = world.batch("describejobs", R"({"jobs":[")" + id + "#1\"]}");
+    const auto described = tenants.batch("describejobs", R"({"jobs":[")" + id + "#1\"]}");
     EXPECT_EQ(described.json().at("jobs")[0].at("container").at("reason"), failure)
         << described.body;
   }
 }
 
 TEST(BatchLists, ShowNothingOfServiceJobs) {
-  Lists world;
-  const Signing lister = world.lister();
+  Lists tenants;
+  const Signing lister = tenants.lister();
   for (const auto& [fault, failure, shown] :
        {std::tuple{domain::Fault::algorithm, std::string("KeyError: 'hunter2'"),
                    "AlgorithmError, exit code: 1"},
@@ -177,36 +180,36 @@ TEST(BatchLists, ShowNothingOfServiceJobs) {
             std::string(
                 "The container cannot be started: executable file `train hunter2` not found"),
             "ClientError: The container cannot be started"}}) {
-    domain::Job job = world.job("service-1", 21);
+    domain::Job job = tenants.job("service-1", 21);
     job.spec.environment["TOKEN"] = kSecret;
     job.spec.queue.emplace();
     job.spec.display_name = "j";
     job.spec.queue->name = "q";
     job.spec.queue->request = {{"serviceRequestPayload", R"({"Environment":{"TOKEN":"hunter2"}})"}};
-    world.end(job, fault, failure);
+    tenants.end(job, fault, failure);
     const auto listed =
-        world.batch("listservicejobs", R"({"jobQueue":"q","jobStatus":"FAILED"})", lister);
+        tenants.batch("listservicejobs", R"({"jobQueue":"q","jobStatus":"FAILED"})", lister);
     EXPECT_EQ(listed.status, 200) << listed.body;
     EXPECT_FALSE(discloses(listed)) << listed.body;
     const std::string reason = listed.json().at("jobSummaryList").at(0).at("statusReason");
     EXPECT_TRUE(reason.ends_with(shown)) << reason;
-    EXPECT_FALSE(discloses(world.json("Trainyard.ListJobs", "{}", "trainyard", lister)));
-    const auto refused = world.batch("describeservicejob", R"({"jobId":"service-1"})", lister);
+    EXPECT_FALSE(discloses(tenants.json("Trainyard.ListJobs", "{}", "trainyard", lister)));
+    const auto refused = tenants.batch("describeservicejob", R"({"jobId":"service-1"})", lister);
     EXPECT_TRUE(is_denied(refused)) << refused.body;
-    EXPECT_TRUE(discloses(world.batch("describeservicejob", R"({"jobId":"service-1"})")));
+    EXPECT_TRUE(discloses(tenants.batch("describeservicejob", R"({"jobId":"service-1"})")));
   }
 }
 
 TEST(BatchDefinitions, AreDescribedToUsersWithThePermissionForEach) {
-  Lists world;
+  Lists tenants;
   const std::string definitions = "arn:aws:batch:eu-west-1:123456789012:job-definition/";
-  const Signing team = world.user(
+  const Signing team = tenants.add_user(
       "team", allow(R"("batch:DescribeJobDefinitions")", "\"" + definitions + "team-a*\""));
   for (const std::string body :
        {R"({"jobDefinitions":["team-a"]})", R"({"jobDefinitions":["team-a:1"]})",
         R"({"jobDefinitionName":"team-a"})", R"({"jobDefinitionName":"team-a","status":"ACTIVE"})",
         R"({"jobDefinitions":["arn:aws:batch:eu-west-1:123456789012:job-definition/team-a:1"]})"})
-    EXPECT_EQ(world.ok("describejobdefinitions", body, team).at("jobDefinitions").size(), 1u)
+    EXPECT_EQ(tenants.ok("describejobdefinitions", body, team).at("jobDefinitions").size(), 1u)
         << body;
   const std::vector<std::string> beyond = {
       "{}",
@@ -224,43 +227,43 @@ TEST(BatchDefinitions, AreDescribedToUsersWithThePermissionForEach) {
       R"({"jobDefinitionName":""})",
       R"({"jobDefinitions":[":1"]})",
       R"({"jobDefinitions":["arn:aws:batch:eu-west-1:123456789012:job-definition/"]})"};
-  for (const Signing& by : {team, world.lister()})
+  for (const Signing& by : {team, tenants.lister()})
     for (const std::string& body : beyond) {
-      const auto refused = world.batch("describejobdefinitions", body, by);
+      const auto refused = tenants.batch("describejobdefinitions", body, by);
       EXPECT_TRUE(is_denied(refused)) << body << " " << refused.body;
       EXPECT_FALSE(discloses(refused)) << body;
     }
 }
 
 TEST(BatchDefinitions, AnEmptyNameMatchesNoDefinition) {
-  Lists world;
+  Lists tenants;
   const std::string none = "arn:aws:batch:eu-west-1:123456789012:job-definition/";
-  const Signing odd = world.user(
+  const Signing odd = tenants.add_user(
       "odd", allow(R"("batch:DescribeJobDefinitions")", "\"" + none + "\",\"" + none + ":*\""));
   for (const std::string body :
        {R"({"jobDefinitions":[""]})", R"({"jobDefinitionName":""})", R"({"jobDefinitions":[":1"]})",
         R"({"jobDefinitions":["", ":1"]})",
         R"({"jobDefinitions":["arn:aws:batch:eu-west-1:123456789012:job-definition/"]})"}) {
-    const auto answer = world.batch("describejobdefinitions", body, odd);
+    const auto answer = tenants.batch("describejobdefinitions", body, odd);
     EXPECT_FALSE(discloses(answer)) << body << " " << answer.body;
     EXPECT_EQ(answer.body.find("team-a"), std::string::npos) << body;
   }
-  EXPECT_EQ(world.ok("describejobdefinitions", "{}").at("jobDefinitions").size(), 3u);
+  EXPECT_EQ(tenants.ok("describejobdefinitions", "{}").at("jobDefinitions").size(), 3u);
 }
 
 TEST(BatchDefinitions, ARevisionHasOneSpelling) {
-  Lists world;
-  const Signing most = world.user(
+  Lists tenants;
+  const Signing most = tenants.add_user(
       "most",
       R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"batch:*","Resource":"*"},{"Effect":"Deny","Action":"batch:*","Resource":"arn:aws:batch:*:*:job-definition/secret:1"}]})");
-  EXPECT_TRUE(
-      is_denied(world.batch("describejobdefinitions", R"({"jobDefinitions":["secret:1"]})", most)));
+  EXPECT_TRUE(is_denied(
+      tenants.batch("describejobdefinitions", R"({"jobDefinitions":["secret:1"]})", most)));
   for (const char* name : {"secret:01", "secret:+1", "secret:1 "}) {
     const std::string quoted = std::string("\"") + name + "\"";
     EXPECT_FALSE(discloses(
-        world.batch("describejobdefinitions", R"({"jobDefinitions":[)" + quoted + "]}", most)))
+        tenants.batch("describejobdefinitions", R"({"jobDefinitions":[)" + quoted + "]}", most)))
         << name;
-    const auto submitted = world.batch(
+    const auto submitted = tenants.batch(
         "submitjob", R"({"jobName":"j","jobQueue":"q","jobDefinition":)" + quoted + "}", most);
     EXPECT_NE(submitted.status, 200) << name << submitted.body;
   }

@@ -52,144 +52,147 @@ struct DelegatingTenants : TestTenants {
 };
 
 TEST(CampaignRights, AreTheUsersAtEachUse) {
-  DelegatingTenants world;
-  const auto ann = world.kept(world.user("ann", kReadTrain));
+  DelegatingTenants tenants;
+  const auto ann = tenants.kept(tenants.add_user("ann", kReadTrain));
   EXPECT_EQ(ann.arn, "arn:aws:iam::123456789012:user/ann");
-  EXPECT_EQ(world.get("/data/train/part-0", ann), "200");
+  EXPECT_EQ(tenants.get("/data/train/part-0", ann), "200");
   expect_access_denied(
-      world.get("/bob/secret", ann),
+      tenants.get("/bob/secret", ann),
       "User: arn:aws:iam::123456789012:user/ann is not authorized to perform: s3:GetObject on "
       "resource: arn:aws:s3:::bob/secret because no ");
-  EXPECT_TRUE(world.access.authorise(ann, "s3:GetObject", "*", "eu-west-1").error().kind ==
+  EXPECT_TRUE(tenants.access.authorise(ann, "s3:GetObject", "*", "eu-west-1").error().kind ==
               Kind::denied);
-  world.user("ann", allow(R"("trainyard:DescribeCampaign")",
-                          R"("arn:aws:trainyard:eu-west-1:123456789012:campaign/ann-*")"));
-  expect_access_denied(world.get("/data/train/part-0", ann), "s3:GetObject");
+  tenants.add_user("ann", allow(R"("trainyard:DescribeCampaign")",
+                                R"("arn:aws:trainyard:eu-west-1:123456789012:campaign/ann-*")"));
+  expect_access_denied(tenants.get("/data/train/part-0", ann), "s3:GetObject");
   EXPECT_TRUE(
-      world.access.authorise(ann, "trainyard:DescribeCampaign", "campaign/ann-1", "eu-west-1"));
+      tenants.access.authorise(ann, "trainyard:DescribeCampaign", "campaign/ann-1", "eu-west-1"));
   EXPECT_FALSE(
-      world.access.authorise(ann, "trainyard:DescribeCampaign", "campaign/bob-1", "eu-west-1"));
-  world.user("ann", kReadTrain);
-  EXPECT_EQ(world.get("/data/train/part-0", ann), "200") << "given back";
+      tenants.access.authorise(ann, "trainyard:DescribeCampaign", "campaign/bob-1", "eu-west-1"));
+  tenants.add_user("ann", kReadTrain);
+  EXPECT_EQ(tenants.get("/data/train/part-0", ann), "200") << "given back";
 
-  world.identities->remove_user("ann");
-  expect_access_denied(world.get("/data/train/part-0", ann), "the user no longer exists");
+  tenants.identities->remove_user("ann");
+  expect_access_denied(tenants.get("/data/train/part-0", ann), "the user no longer exists");
   // A new user with the same name.
-  world.user("ann", kReadTrain);
-  policy::User other = *world.identities->find_user("ann");
+  tenants.add_user("ann", kReadTrain);
+  policy::User other = *tenants.identities->find_user("ann");
   other.id = "AIDAANOTHER";
-  world.identities->put(other);
-  expect_access_denied(world.get("/data/train/part-0", ann), "the user no longer exists");
+  tenants.identities->put(other);
+  expect_access_denied(tenants.get("/data/train/part-0", ann), "the user no longer exists");
 }
 
 TEST(CampaignRights, JobsCountForThePersonAndRolesMustBePassed) {
-  DelegatingTenants world;
-  world.role("mine", allow(R"("s3:*")", R"("*")"), R"({"Service":"sagemaker.amazonaws.com"})");
-  world.role("bobs", allow(R"("s3:*")", R"("*")"), R"({"Service":"sagemaker.amazonaws.com"})");
-  const auto ann = world.kept(world.user(
+  DelegatingTenants tenants;
+  tenants.add_role("mine", allow(R"("s3:*")", R"("*")"),
+                   R"({"Service":"sagemaker.amazonaws.com"})");
+  tenants.add_role("bobs", allow(R"("s3:*")", R"("*")"),
+                   R"({"Service":"sagemaker.amazonaws.com"})");
+  const auto ann = tenants.kept(tenants.add_user(
       "ann",
       allow(R"("sagemaker:CreateTrainingJob","iam:PassRole")",
             R"("arn:aws:sagemaker:*:*:training-job/*","arn:aws:iam::123456789012:role/mine")")));
   const auto create = [&](const std::string& name, const std::string& role) {
-    return world.json(
+    return tenants.json(
         "SageMaker.CreateTrainingJob",
         R"({"TrainingJobName":")" + name +
             R"(","AlgorithmSpecification":{"TrainingImage":"python","TrainingInputMode":"File"},"RoleArn":"arn:aws:iam::123456789012:role/)" +
             role +
             R"(","OutputDataConfig":{"S3OutputPath":"s3://models/"},"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":1,"VolumeSizeInGB":5},)"
             R"("StoppingCondition":{"MaxRuntimeInSeconds":600}})",
-        "sagemaker", world.keys_for(ann));
+        "sagemaker", tenants.keys_for(ann));
   };
   EXPECT_EQ(create("streets-1", "mine").status, 200);
-  EXPECT_EQ(world.control.jobs.at({"eu-west-1", "streets-1"})->spec.principal, "ann");
+  EXPECT_EQ(tenants.control.jobs.at({"eu-west-1", "streets-1"})->spec.principal, "ann");
   expect_access_denied(create("streets-2", "bobs").body,
                        "iam:PassRole on resource: arn:aws:iam::123456789012:role/bobs");
 }
 
 TEST(CampaignRights, SessionRightsEndWithTheSession) {
-  DelegatingTenants world;
-  world.role("runner", allow(R"("s3:GetObject")", R"("arn:aws:s3:::*")"), R"({"AWS":"*"})");
-  const auto limited = world.kept(world.session("runner", 15min, kReadTrain));
-  EXPECT_EQ(world.get("/data/train/part-0", limited), "200");
-  expect_access_denied(world.get("/bob/secret", limited), "arn:aws:s3:::bob/secret");
+  DelegatingTenants tenants;
+  tenants.add_role("runner", allow(R"("s3:GetObject")", R"("arn:aws:s3:::*")"), R"({"AWS":"*"})");
+  const auto limited = tenants.kept(tenants.session("runner", 15min, kReadTrain));
+  EXPECT_EQ(tenants.get("/data/train/part-0", limited), "200");
+  expect_access_denied(tenants.get("/bob/secret", limited), "arn:aws:s3:::bob/secret");
   // Changes of the role apply, and so does the revocation of sessions.
-  world.role(
+  tenants.add_role(
       "runner",
       R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:*","Resource":"*"},)"
       R"({"Effect":"Deny","Action":"*","Resource":"*","Condition":{"DateLessThan":{"aws:TokenIssueTime":"2026-11-20T09:50:00Z"}}}]})",
       R"({"AWS":"*"})");
-  expect_access_denied(world.get("/data/train/part-0", limited), "explicit deny");
-  world.role("runner", allow(R"("s3:*")", R"("*")"), R"({"AWS":"*"})");
-  EXPECT_EQ(world.get("/data/train/part-0", limited), "200");
-  world.clock.advance(15min);
-  expect_access_denied(world.get("/data/train/part-0", limited), "the session has expired");
+  expect_access_denied(tenants.get("/data/train/part-0", limited), "explicit deny");
+  tenants.add_role("runner", allow(R"("s3:*")", R"("*")"), R"({"AWS":"*"})");
+  EXPECT_EQ(tenants.get("/data/train/part-0", limited), "200");
+  tenants.clock.advance(15min);
+  expect_access_denied(tenants.get("/data/train/part-0", limited), "the session has expired");
 
-  const auto second = world.kept(world.session("runner", 1h));
-  EXPECT_EQ(world.get("/bob/secret", second), "200");
-  policy::Role again = *world.identities->find_role("runner");
+  const auto second = tenants.kept(tenants.session("runner", 1h));
+  EXPECT_EQ(tenants.get("/bob/secret", second), "200");
+  policy::Role again = *tenants.identities->find_role("runner");
   again.id = "AROAANOTHER";
-  world.identities->put(again);
-  expect_access_denied(world.get("/bob/secret", second), "the role no longer exists");
+  tenants.identities->put(again);
+  expect_access_denied(tenants.get("/bob/secret", second), "the role no longer exists");
 }
 
 TEST(CampaignRights, JobRightsEqualTheRolesAndEndWithTheAttempt) {
-  DelegatingTenants world;
-  const auto job = world.kept(world.keys_of("mnist-1"));
-  EXPECT_EQ(world.get("/data/train/part-0", job), "200");
-  expect_access_denied(world.get("/bob/secret", job), "arn:aws:s3:::bob/secret");
-  world.clock.advance(2h);
-  EXPECT_EQ(world.get("/data/train/part-0", job), "200") << "the attempt still runs";
+  DelegatingTenants tenants;
+  const auto job = tenants.kept(tenants.keys_of("mnist-1"));
+  EXPECT_EQ(tenants.get("/data/train/part-0", job), "200");
+  expect_access_denied(tenants.get("/bob/secret", job), "arn:aws:s3:::bob/secret");
+  tenants.clock.advance(2h);
+  EXPECT_EQ(tenants.get("/data/train/part-0", job), "200") << "the attempt still runs";
   // A session assumed with the job's keys expires with the session or the attempt.
-  world.role("runner", kReadTrain, R"({"AWS":"*"})");
-  const auto chained = world.kept(world.keys({.role_arn = "arn:aws:iam::123456789012:role/runner",
-                                              .session_name = "chained",
-                                              .job_region = "eu-west-1",
-                                              .job_name = "mnist-1",
-                                              .job_number = 17,
-                                              .attempt = 1,
-                                              .assumed = true,
-                                              .person = "ana"}));
-  EXPECT_EQ(world.get("/data/train/part-0", chained), "200");
-  domain::Job ended = world.job("mnist-1", 17);
+  tenants.add_role("runner", kReadTrain, R"({"AWS":"*"})");
+  const auto chained =
+      tenants.kept(tenants.keys({.role_arn = "arn:aws:iam::123456789012:role/runner",
+                                 .session_name = "chained",
+                                 .job_region = "eu-west-1",
+                                 .job_name = "mnist-1",
+                                 .job_number = 17,
+                                 .attempt = 1,
+                                 .assumed = true,
+                                 .person = "ana"}));
+  EXPECT_EQ(tenants.get("/data/train/part-0", chained), "200");
+  domain::Job ended = tenants.job("mnist-1", 17);
   ended.attempts.back().state = domain::AttemptState::ended;
-  world.keep(ended);
+  tenants.put_job(ended);
   for (const auto& one : {job, chained})
-    expect_access_denied(world.get("/data/train/part-0", one),
+    expect_access_denied(tenants.get("/data/train/part-0", one),
                          "the job's attempt that the session ends with is over");
   ended.attempts.push_back({.number = 2, .state = domain::AttemptState::running});
-  world.keep(ended);
-  expect_access_denied(world.get("/data/train/part-0", job), "is over");
+  tenants.put_job(ended);
+  expect_access_denied(tenants.get("/data/train/part-0", job), "is over");
 }
 
 TEST(CampaignRights, OwnerRightsOutliveTheKeyButNotTheOwner) {
-  DelegatingTenants world;
-  const auto owner = world.kept(world.owner);
+  DelegatingTenants tenants;
+  const auto owner = tenants.kept(tenants.owner);
   const campaign::Principal before_records;
-  for (const auto& one : {owner, before_records}) EXPECT_EQ(world.get("/bob/secret", one), "200");
-  world.identities->remove_key("AKIAOWNER");
-  world.identities->put(
+  for (const auto& one : {owner, before_records}) EXPECT_EQ(tenants.get("/bob/secret", one), "200");
+  tenants.identities->remove_key("AKIAOWNER");
+  tenants.identities->put(
       policy::AccessKey{.id = "AKIANEW", .user = "owner", .secret = "x", .owner = true});
-  for (const auto& one : {owner, before_records}) EXPECT_EQ(world.get("/bob/secret", one), "200");
-  world.identities->remove_key("AKIANEW");
-  world.identities->put(
+  for (const auto& one : {owner, before_records}) EXPECT_EQ(tenants.get("/bob/secret", one), "200");
+  tenants.identities->remove_key("AKIANEW");
+  tenants.identities->put(
       policy::AccessKey{.id = "AKIAEVE", .user = "eve", .secret = "x", .owner = true});
-  expect_access_denied(world.get("/bob/secret", owner), "its owner's key was removed");
+  expect_access_denied(tenants.get("/bob/secret", owner), "its owner's key was removed");
 }
 
 TEST(CampaignRights, KeysAreSealedAndRecordsAreRead) {
-  DelegatingTenants world;
-  const auto ann = world.kept(world.user("ann", kReadTrain));
-  Signing forged = world.keys_for(ann);
+  DelegatingTenants tenants;
+  const auto ann = tenants.kept(tenants.add_user("ann", kReadTrain));
+  Signing forged = tenants.keys_for(ann);
   std::string bytes = *from_base64(forged.keys.session_token);
   bytes.replace(bytes.find("ann"), 3, "bob");
   forged.keys.session_token = to_base64(bytes);
   EXPECT_NE(
-      world.s3("GET", "/data/train/part-0", "", forged).body.find("<Code>InvalidToken</Code>"),
+      tenants.s3("GET", "/data/train/part-0", "", forged).body.find("<Code>InvalidToken</Code>"),
       std::string::npos);
-  Signing late = world.keys_for(ann);
-  world.clock.advance(DelegatedAccess::kKeysLifetime);
-  EXPECT_NE(world.s3("GET", "/data/train/part-0", "", late).status, 200);
-  EXPECT_EQ(world.get("/data/train/part-0", ann), "200") << "new keys";
+  Signing late = tenants.keys_for(ann);
+  tenants.clock.advance(DelegatedAccess::kKeysLifetime);
+  EXPECT_NE(tenants.s3("GET", "/data/train/part-0", "", late).status, 200);
+  EXPECT_EQ(tenants.get("/data/train/part-0", ann), "200") << "new keys";
 
   const Delegation delegation{
       .kind = PrincipalKind::session,
@@ -244,19 +247,19 @@ class StartedCampaigns final : public campaign::Campaigns {
 };
 
 TEST(CampaignRights, StartingOneTakesTheRightToStartThatOne) {
-  DelegatingTenants world;
+  DelegatingTenants tenants;
   StartedCampaigns campaigns;
-  world.services.campaigns = &campaigns;
-  world.open();
-  const Signing ann =
-      world.user("ann", allow(R"("trainyard:CreateCampaign")",
-                              R"("arn:aws:trainyard:eu-west-1:123456789012:campaign/ann-*")"));
-  policy::User user = *world.identities->find_user("ann");
+  tenants.services.campaigns = &campaigns;
+  tenants.open();
+  const Signing ann = tenants.add_user(
+      "ann", allow(R"("trainyard:CreateCampaign")",
+                   R"("arn:aws:trainyard:eu-west-1:123456789012:campaign/ann-*")"));
+  policy::User user = *tenants.identities->find_user("ann");
   user.inline_policies["list"] = document(allow(R"("trainyard:ListCampaigns")", R"("*")"));
-  world.identities->put(user);
+  tenants.identities->put(user);
   const auto create = [&](const std::string& definition, const Signing& by) {
-    return world.json("Trainyard.CreateCampaign", Json{{"Definition", definition}}.dump(),
-                      "trainyard", by);
+    return tenants.json("Trainyard.CreateCampaign", Json{{"Definition", definition}}.dump(),
+                        "trainyard", by);
   };
   const auto made = create(StartedCampaigns::kDefinition, ann);
   ASSERT_EQ(made.status, 200) << made.body;
@@ -272,11 +275,12 @@ TEST(CampaignRights, StartingOneTakesTheRightToStartThatOne) {
                        "arn:aws:trainyard:eu-west-1:123456789012:campaign/bob-1");
   expect_access_denied(create("no json", ann).body, "campaign/*");
   expect_access_denied(
-      world.json("Trainyard.QueryCatalogue", R"({"Statement":"SELECT 1"})", "trainyard", ann).body,
+      tenants.json("Trainyard.QueryCatalogue", R"({"Statement":"SELECT 1"})", "trainyard", ann)
+          .body,
       "trainyard:QueryCatalogue");
   EXPECT_EQ(campaigns.started.size(), 1u);
   // A list shows no values of other users' jobs.
-  const auto listed = world.json("Trainyard.ListCampaigns", "{}", "trainyard", ann);
+  const auto listed = tenants.json("Trainyard.ListCampaigns", "{}", "trainyard", ann);
   EXPECT_EQ(listed.status, 200) << listed.body;
   EXPECT_EQ(listed.body.find("learning-rate"), std::string::npos) << listed.body;
   EXPECT_EQ(listed.body.find("AccessDenied"), std::string::npos) << listed.body;

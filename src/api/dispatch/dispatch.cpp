@@ -502,7 +502,7 @@ class Api final : public net::Handler {
                  std::optional<uint64_t> content_length) {
     // The response to HEAD has the length that GET would send, and no body.
     cross_origin_.add_to(response, stream.head());
-    sandbox_document(response.headers);
+    set_sandbox_headers(response.headers);
     const bool head_only =
         call.head.method == "HEAD" || response.status == 304 || response.status == 204;
     Result<void> sent;

@@ -56,22 +56,22 @@ TEST(AccessTable, EveryOperationOfThisServerHasItsLine) {
 }
 
 TEST(JobKeys, ReachTheJobsOwnChannelsOutputsLogsAndMetrics) {
-  TestTenants world;
-  const Signing job = world.keys_of("mnist-1");
-  EXPECT_EQ(world.s3("GET", "/data/train/part-0", "", job).body, "bytes");
-  EXPECT_EQ(world.s3("HEAD", "/data/train/part-0", "", job).status, 200);
-  EXPECT_EQ(world.s3("GET", "/data?list-type=2&prefix=train/", "", job).status, 200);
-  EXPECT_EQ(world.s3("PUT", "/models/mnist-1/output/model.tar.gz", "model", job).status, 200);
-  EXPECT_EQ(world.s3("DELETE", "/models/mnist-1/output/a", "", job).status, 204);
-  EXPECT_EQ(world.s3("PUT", "/models/checkpoints/mnist-1/step-1", "step", job).status, 200);
-  EXPECT_EQ(world.s3("GET", "/models/checkpoints/mnist-1/step-1", "", job).body, "step");
-  EXPECT_EQ(world.s3("GET", "/models?list-type=2&prefix=checkpoints/mnist-1/", "", job).status,
+  TestTenants tenants;
+  const Signing job = tenants.keys_of("mnist-1");
+  EXPECT_EQ(tenants.s3("GET", "/data/train/part-0", "", job).body, "bytes");
+  EXPECT_EQ(tenants.s3("HEAD", "/data/train/part-0", "", job).status, 200);
+  EXPECT_EQ(tenants.s3("GET", "/data?list-type=2&prefix=train/", "", job).status, 200);
+  EXPECT_EQ(tenants.s3("PUT", "/models/mnist-1/output/model.tar.gz", "model", job).status, 200);
+  EXPECT_EQ(tenants.s3("DELETE", "/models/mnist-1/output/a", "", job).status, 204);
+  EXPECT_EQ(tenants.s3("PUT", "/models/checkpoints/mnist-1/step-1", "step", job).status, 200);
+  EXPECT_EQ(tenants.s3("GET", "/models/checkpoints/mnist-1/step-1", "", job).body, "step");
+  EXPECT_EQ(tenants.s3("GET", "/models?list-type=2&prefix=checkpoints/mnist-1/", "", job).status,
             200);
-  EXPECT_EQ(world.s3("PUT", "/models/board/mnist-1/tensorboard-output/e", "e", job).status, 200);
-  EXPECT_EQ(world.s3("PUT", "/models/board/mnist-1/other", "e", job).status, 403);
-  EXPECT_EQ(world.s3("PUT", "/models/board/other/tensorboard-output/e", "e", job).status, 403);
-  EXPECT_EQ(world.s3("POST", "/models/mnist-1/output/big?uploads", "", job).status, 200);
-  EXPECT_EQ(world
+  EXPECT_EQ(tenants.s3("PUT", "/models/board/mnist-1/tensorboard-output/e", "e", job).status, 200);
+  EXPECT_EQ(tenants.s3("PUT", "/models/board/mnist-1/other", "e", job).status, 403);
+  EXPECT_EQ(tenants.s3("PUT", "/models/board/other/tensorboard-output/e", "e", job).status, 403);
+  EXPECT_EQ(tenants.s3("POST", "/models/mnist-1/output/big?uploads", "", job).status, 200);
+  EXPECT_EQ(tenants
                 .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})",
                       "sagemaker", job)
                 .code(),
@@ -79,18 +79,18 @@ TEST(JobKeys, ReachTheJobsOwnChannelsOutputsLogsAndMetrics) {
       << "it may describe itself";
   const std::string stream =
       R"("logGroupName":"/aws/sagemaker/TrainingJobs","logStreamName":"mnist-1/mine")";
-  EXPECT_EQ(world.json("Logs_20140328.CreateLogStream", "{" + stream + "}", "logs", job).status,
+  EXPECT_EQ(tenants.json("Logs_20140328.CreateLogStream", "{" + stream + "}", "logs", job).status,
             200);
   EXPECT_EQ(
-      world
+      tenants
           .json("Logs_20140328.PutLogEvents",
                 "{" + stream + R"(,"logEvents":[{"timestamp":)" +
-                    std::to_string(to_milliseconds(world.clock.now())) + R"(,"message":"m"}]})",
+                    std::to_string(to_milliseconds(tenants.clock.now())) + R"(,"message":"m"}]})",
                 "logs", job)
           .status,
       200);
   EXPECT_EQ(
-      world
+      tenants
           .form(
               "Action=PutMetricData&Version=2010-08-01&Namespace=mine&MetricData.member.1."
               "MetricName=loss&MetricData.member.1.Value=1&MetricData.member.1.Dimensions."
@@ -98,20 +98,20 @@ TEST(JobKeys, ReachTheJobsOwnChannelsOutputsLogsAndMetrics) {
               "monitoring", job)
           .status,
       200);
-  EXPECT_EQ(world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", job).status, 200);
+  EXPECT_EQ(tenants.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", job).status, 200);
 }
 
 TEST(JobKeys, ReachAnOutputPathThatIsNamedLikeTheJob) {
-  TestTenants world;
-  domain::Job job = world.job("power-1", 19);
+  TestTenants tenants;
+  domain::Job job = tenants.job("power-1", 19);
   job.spec.output_uri = "s3://models/team/power-1/";
-  world.keep(job);
-  const Signing keys = world.keys_of("power-1");
-  EXPECT_EQ(world.s3("PUT", "/models/team/power-1/results/payload.pkl", "81", keys).status, 200);
-  EXPECT_EQ(world.s3("GET", "/models/team/power-1/results/payload.pkl", "", keys).body, "81");
-  EXPECT_EQ(world.s3("PUT", "/models/team/power-1/power-1/output/model", "", keys).status, 200);
-  EXPECT_EQ(world.s3("PUT", "/models/team/power-12/x", "", keys).status, 403);
-  EXPECT_EQ(world.s3("PUT", "/models/team/other", "", keys).status, 403);
+  tenants.put_job(job);
+  const Signing keys = tenants.keys_of("power-1");
+  EXPECT_EQ(tenants.s3("PUT", "/models/team/power-1/results/payload.pkl", "81", keys).status, 200);
+  EXPECT_EQ(tenants.s3("GET", "/models/team/power-1/results/payload.pkl", "", keys).body, "81");
+  EXPECT_EQ(tenants.s3("PUT", "/models/team/power-1/power-1/output/model", "", keys).status, 200);
+  EXPECT_EQ(tenants.s3("PUT", "/models/team/power-12/x", "", keys).status, 403);
+  EXPECT_EQ(tenants.s3("PUT", "/models/team/other", "", keys).status, 403);
 }
 
 TEST(JobPolicy, TheOwnDirectoryEndsWithTheJobsName) {
@@ -128,8 +128,8 @@ const std::string kJobs = "arn:aws:sagemaker:eu-west-1:123456789012:training-job
 
 // A job's own keys, with requests that it may not make.
 struct JobKeysAreRefused : ::testing::Test {
-  TestTenants world;
-  const Signing job = world.keys_of("mnist-1");
+  TestTenants tenants;
+  const Signing job = tenants.keys_of("mnist-1");
 
   static void expect(const in_memory::Reply& reply, const std::string& action,
                      const std::string& resource) {
@@ -144,8 +144,8 @@ struct JobKeysAreRefused : ::testing::Test {
     EXPECT_NE(reply.body.find(text), std::string::npos) << action << "\n" << reply.body;
   }
   ~JobKeysAreRefused() override {
-    EXPECT_EQ(world.control.jobs.size(), 2u);
-    EXPECT_TRUE(world.control.interruptions.empty());
+    EXPECT_EQ(tenants.control.jobs.size(), 2u);
+    EXPECT_TRUE(tenants.control.interruptions.empty());
   }
 };
 
@@ -201,14 +201,14 @@ TEST_F(JobKeysAreRefused, ObjectsOfOthers) {
       {"POST", "/bob/big?uploads", "s3:PutObject", "arn:aws:s3:::bob/big"},
   };
   for (const Attack& attack : attacks)
-    expect(world.s3(attack.method, attack.target, attack.body, job, attack.headers), attack.action,
-           attack.resource);
-  EXPECT_EQ(world.s3("GET", "/bob/secret").body, "bytes");
+    expect(tenants.s3(attack.method, attack.target, attack.body, job, attack.headers),
+           attack.action, attack.resource);
+  EXPECT_EQ(tenants.s3("GET", "/bob/secret").body, "bytes");
 }
 
 TEST_F(JobKeysAreRefused, JobsOfOthers) {
   const auto sagemaker = [&](const std::string& operation, const std::string& body) {
-    return world.json("SageMaker." + operation, body, "sagemaker", job);
+    return tenants.json("SageMaker." + operation, body, "sagemaker", job);
   };
   expect(sagemaker("CreateTrainingJob", training_job("mine")), "sagemaker:CreateTrainingJob",
          kJobs + "mine");
@@ -227,8 +227,9 @@ TEST_F(JobKeysAreRefused, LogsOfOthers) {
   const std::string group =
       "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/sagemaker/TrainingJobs:log-stream:";
   const auto logs = [&](const std::string& operation, const std::string& more) {
-    return world.json("Logs_20140328." + operation,
-                      R"({"logGroupName":"/aws/sagemaker/TrainingJobs")" + more + "}", "logs", job);
+    return tenants.json("Logs_20140328." + operation,
+                        R"({"logGroupName":"/aws/sagemaker/TrainingJobs")" + more + "}", "logs",
+                        job);
   };
   expect(logs("PutLogEvents",
               R"(,"logStreamName":"rival/algo-1-1","logEvents":[{"timestamp":1,"message":"m"}])"),
@@ -249,21 +250,21 @@ TEST_F(JobKeysAreRefused, MetricsOfOthers) {
   const std::string metric =
       "Action=PutMetricData&Version=2010-08-01&Namespace=mine&MetricData.member.1.MetricName=loss&"
       "MetricData.member.1.Value=1";
-  expect(world.form(metric, "monitoring", job), "cloudwatch:PutMetricData", "*");
-  expect(world.form(metric + "&MetricData.member.1.Dimensions.member.1.Name=TrainingJobName&"
-                             "MetricData.member.1.Dimensions.member.1.Value=rival",
-                    "monitoring", job),
+  expect(tenants.form(metric, "monitoring", job), "cloudwatch:PutMetricData", "*");
+  expect(tenants.form(metric + "&MetricData.member.1.Dimensions.member.1.Name=TrainingJobName&"
+                               "MetricData.member.1.Dimensions.member.1.Value=rival",
+                      "monitoring", job),
          "cloudwatch:PutMetricData", "*");
 }
 
 TEST_F(JobKeysAreRefused, TopicsAndRules) {
   const std::string topic = "arn:aws:sns:eu-west-1:123456789012:alerts";
   const std::string named = "&Version=2010-03-31&TopicArn=" + percent_encode(topic);
-  expect(world.form("Action=Publish&Message=x" + named, "sns", job), "sns:Publish", topic);
-  expect(world.form("Action=Subscribe&Protocol=http&Endpoint=http://x/" + named, "sns", job),
+  expect(tenants.form("Action=Publish&Message=x" + named, "sns", job), "sns:Publish", topic);
+  expect(tenants.form("Action=Subscribe&Protocol=http&Endpoint=http://x/" + named, "sns", job),
          "sns:Subscribe", topic);
   const auto events = [&](const std::string& operation, const std::string& body) {
-    return world.json("AWSEvents." + operation, body, "events", job);
+    return tenants.json("AWSEvents." + operation, body, "events", job);
   };
   const std::string rule = "arn:aws:events:eu-west-1:123456789012:rule/r";
   expect(events("PutRule", R"({"Name":"r","EventPattern":"{}"})"), "events:PutRule", rule);
@@ -274,17 +275,17 @@ TEST_F(JobKeysAreRefused, TopicsAndRules) {
 }
 
 TEST_F(JobKeysAreRefused, EverythingElse) {
-  expect(world.batch("describejobs", R"({"jobs":["x"]})", job), "batch:DescribeJobs",
+  expect(tenants.batch("describejobs", R"({"jobs":["x"]})", job), "batch:DescribeJobs",
          "arn:aws:batch:eu-west-1:123456789012:job/x");
-  expect(world.batch("submitjob", R"({"jobName":"a","jobQueue":"q","jobDefinition":"d"})", job),
+  expect(tenants.batch("submitjob", R"({"jobName":"a","jobQueue":"q","jobDefinition":"d"})", job),
          "batch:SubmitJob", "arn:aws:batch:eu-west-1:123456789012:job-definition/d");
-  expect(world.form(assume("admin"), "sts", job), "sts:AssumeRole",
+  expect(tenants.form(assume("admin"), "sts", job), "sts:AssumeRole",
          "arn:aws:iam::123456789012:role/admin");
-  expect(world.form(assume("trainer"), "sts", job), "sts:AssumeRole", kTrainer);
-  expect(world.form(assume("TrainyardOwner"), "sts", job), "sts:AssumeRole",
+  expect(tenants.form(assume("trainer"), "sts", job), "sts:AssumeRole", kTrainer);
+  expect(tenants.form(assume("TrainyardOwner"), "sts", job), "sts:AssumeRole",
          "arn:aws:iam::123456789012:role/TrainyardOwner");
   const auto own = [&](const std::string& operation, const std::string& body) {
-    return world.json("Trainyard." + operation, body, "trainyard", job);
+    return tenants.json("Trainyard." + operation, body, "trainyard", job);
   };
   expect(own("InterruptTrainingJob", R"({"TrainingJobName":"rival"})"),
          "trainyard:InterruptTrainingJob", kJobs + "rival");
@@ -311,70 +312,70 @@ TEST_F(JobKeysAreRefused, EverythingElse) {
          "trainyard:PutJobTemplate", of_template);
   expect(own("DeleteJobTemplate", R"({"TemplateName":"rival"})"), "trainyard:DeleteJobTemplate",
          of_template);
-  const auto shell = *world.send(signed_request("GET", "/trainyard/shell?job=rival&host=0", {}, "",
-                                                "trainyard", world.clock.now(), job));
+  const auto shell = *tenants.send(signed_request("GET", "/trainyard/shell?job=rival&host=0", {},
+                                                  "", "trainyard", tenants.clock.now(), job));
   expect(shell, "trainyard:Shell", kJobs + "rival");
 }
 
 TEST(JobKeys, EndWithTheirAttempt) {
-  TestTenants world;
-  const Signing keys = world.keys_of("mnist-1");
+  TestTenants tenants;
+  const Signing keys = tenants.keys_of("mnist-1");
   const auto code = [&] {
-    return world
+    return tenants
         .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})", "sagemaker",
               keys)
         .code();
   };
   EXPECT_EQ(code(), "");
-  domain::Job job = world.job("mnist-1", 17);
+  domain::Job job = tenants.job("mnist-1", 17);
   job.attempts.back().state = domain::AttemptState::ended;
-  world.keep(job);
+  tenants.put_job(job);
   EXPECT_EQ(code(), "ExpiredTokenException");
   job.attempts.push_back({.number = 2, .state = domain::AttemptState::running});
-  world.keep(job);
+  tenants.put_job(job);
   EXPECT_EQ(code(), "ExpiredTokenException") << "the next attempt has keys of its own";
-  world.keep(world.job("mnist-1", 19));
+  tenants.put_job(tenants.job("mnist-1", 19));
   EXPECT_EQ(code(), "ExpiredTokenException") << "another job of that name";
-  job = world.job("mnist-1", 17);
+  job = tenants.job("mnist-1", 17);
   job.state = domain::JobState::completed;
-  world.keep(job);
+  tenants.put_job(job);
   EXPECT_EQ(code(), "ExpiredTokenException");
 }
 
 TEST(JobKeys, AnotherRoleDoesNotExtendTheirLifetime) {
-  TestTenants world;
-  world.role("deploy", allow(R"("s3:GetObject")", R"("arn:aws:s3:::bob/*")"),
-             R"({"AWS":"arn:aws:iam::123456789012:role/trainer"})");
-  const Signing job = world.keys_of("mnist-1");
-  EXPECT_NE(
-      world.form(assume("deploy", "&DurationSeconds=3601"), "sts", job).body.find("role chaining"),
-      std::string::npos);
-  const Signing chained = credentials(world.form(assume("deploy"), "sts", job));
-  EXPECT_EQ(world.s3("GET", "/bob/secret", "", chained).body, "bytes");
-  EXPECT_EQ(world.s3("GET", "/data/train/part-0", "", chained).status, 403)
+  TestTenants tenants;
+  tenants.add_role("deploy", allow(R"("s3:GetObject")", R"("arn:aws:s3:::bob/*")"),
+                   R"({"AWS":"arn:aws:iam::123456789012:role/trainer"})");
+  const Signing job = tenants.keys_of("mnist-1");
+  EXPECT_NE(tenants.form(assume("deploy", "&DurationSeconds=3601"), "sts", job)
+                .body.find("role chaining"),
+            std::string::npos);
+  const Signing chained = credentials(tenants.form(assume("deploy"), "sts", job));
+  EXPECT_EQ(tenants.s3("GET", "/bob/secret", "", chained).body, "bytes");
+  EXPECT_EQ(tenants.s3("GET", "/data/train/part-0", "", chained).status, 403)
       << "the role's rights, not the job's";
-  domain::Job over = world.job("mnist-1", 17);
+  domain::Job over = tenants.job("mnist-1", 17);
   over.state = domain::JobState::stopped;
-  world.keep(over);
-  EXPECT_NE(world.s3("GET", "/bob/secret", "", chained).body.find("<Code>ExpiredToken</Code>"),
+  tenants.put_job(over);
+  EXPECT_NE(tenants.s3("GET", "/bob/secret", "", chained).body.find("<Code>ExpiredToken</Code>"),
             std::string::npos);
 }
 
 TEST(Sessions, KeepTheirPersonAndSourceIdentityAndCanBeRevoked) {
-  TestTenants world;
+  TestTenants tenants;
   const Signing ana =
-      world.user("ana", allow(R"("sts:AssumeRole","sts:SetSourceIdentity")", R"("*")"));
+      tenants.add_user("ana", allow(R"("sts:AssumeRole","sts:SetSourceIdentity")", R"("*")"));
   const std::string everybody = R"({"AWS":"123456789012"})";
-  world.role("one", allow(R"("*")", R"("*")"), everybody);
-  policy::Role one = *world.identities->find_role("one");
+  tenants.add_role("one", allow(R"("*")", R"("*")"), everybody);
+  policy::Role one = *tenants.identities->find_role("one");
   one.trust = document(
       R"({"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":["sts:AssumeRole","sts:SetSourceIdentity"],"Principal":{"AWS":"123456789012"}}})",
       policy::PolicyKind::trust);
-  world.identities->put(one);
-  const Signing first = credentials(world.form(assume("one", "&SourceIdentity=ana"), "sts", ana));
-  EXPECT_EQ(world.form(assume("one", "&SourceIdentity=bob"), "sts", first).status, 403);
-  const Signing second = credentials(world.form(assume("one"), "sts", first));
-  ASSERT_EQ(world
+  tenants.identities->put(one);
+  const Signing first = credentials(tenants.form(assume("one", "&SourceIdentity=ana"), "sts", ana));
+  EXPECT_EQ(tenants.form(assume("one", "&SourceIdentity=bob"), "sts", first).status, 403);
+  const Signing second = credentials(tenants.form(assume("one"), "sts", first));
+  ASSERT_EQ(tenants
                 .json("SageMaker.CreateTrainingJob",
                       training_job("by-session", "arn:aws:iam::123456789012:role/one"), "sagemaker",
                       second)
@@ -382,85 +383,86 @@ TEST(Sessions, KeepTheirPersonAndSourceIdentityAndCanBeRevoked) {
             400)
       << "the role does not trust SageMaker";
   const auto created =
-      world.json("SageMaker.CreateTrainingJob", training_job("by-session"), "sagemaker", second);
+      tenants.json("SageMaker.CreateTrainingJob", training_job("by-session"), "sagemaker", second);
   ASSERT_EQ(created.status, 200) << created.body;
-  EXPECT_EQ(world.control.jobs.at({"eu-west-1", "by-session"})->spec.principal, "ana");
+  EXPECT_EQ(tenants.control.jobs.at({"eu-west-1", "by-session"})->spec.principal, "ana");
 
   one.inline_policies["AWSRevokeOlderSessions"] = document(
       R"({"Version":"2012-10-17","Statement":{"Effect":"Deny","Action":"*","Resource":"*","Condition":{"DateLessThan":{"aws:TokenIssueTime":")" +
-      to_iso8601(world.clock.now() + 1s) + R"("}}}})");
-  world.identities->put(one);
-  EXPECT_NE(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", second)
+      to_iso8601(tenants.clock.now() + 1s) + R"("}}}})");
+  tenants.identities->put(one);
+  EXPECT_NE(tenants.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", second)
                 .message()
                 .find("with an explicit deny"),
             std::string::npos);
-  world.clock.advance(2s);
-  const Signing later = credentials(world.form(assume("one"), "sts", ana));
-  EXPECT_EQ(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", later).status, 200);
+  tenants.clock.advance(2s);
+  const Signing later = credentials(tenants.form(assume("one"), "sts", ana));
+  EXPECT_EQ(tenants.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", later).status, 200);
 }
 
 TEST(Sessions, MayDoLessThanTheirRole) {
-  TestTenants world;
-  world.role("one", allow(R"("s3:*")", R"("*")"), R"({"AWS":"123456789012"})");
+  TestTenants tenants;
+  tenants.add_role("one", allow(R"("s3:*")", R"("*")"), R"({"AWS":"123456789012"})");
   const std::string policy = percent_encode(allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/*")"));
-  const auto assumed = world.form(assume("one", "&Policy=" + policy), "sts");
+  const auto assumed = tenants.form(assume("one", "&Policy=" + policy), "sts");
   ASSERT_EQ(assumed.status, 200) << assumed.body;
   const Signing session = credentials(assumed);
-  EXPECT_EQ(world.s3("GET", "/data/train/part-0", "", session).status, 200);
+  EXPECT_EQ(tenants.s3("GET", "/data/train/part-0", "", session).status, 200);
   EXPECT_NE(
-      world.s3("GET", "/bob/secret", "", session).body.find("because no session policy allows"),
+      tenants.s3("GET", "/bob/secret", "", session).body.find("because no session policy allows"),
       std::string::npos);
-  EXPECT_NE(world.form(assume("one", "&Policy=%7B%7D"), "sts").body.find("MalformedPolicyDocument"),
-            std::string::npos);
+  EXPECT_NE(
+      tenants.form(assume("one", "&Policy=%7B%7D"), "sts").body.find("MalformedPolicyDocument"),
+      std::string::npos);
 }
 
 TEST(Users, HaveTheRightsOfTheirPolicies) {
-  TestTenants world;
-  const Signing ana = world.user("ana", R"({"Version":"2012-10-17","Statement":[
+  TestTenants tenants;
+  const Signing ana = tenants.add_user("ana", R"({"Version":"2012-10-17","Statement":[
                {"Effect":"Allow","Action":"sagemaker:*","Resource":"*"},
                {"Effect":"Allow","Action":"iam:PassRole","Resource":"*"},
                {"Effect":"Allow","Action":"s3:*","Resource":["arn:aws:s3:::models","arn:aws:s3:::models/*"]}]})");
-  EXPECT_EQ(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", ana).status, 200);
-  EXPECT_EQ(world.s3("GET", "/bob/secret", "", ana).status, 403);
+  EXPECT_EQ(tenants.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", ana).status, 200);
+  EXPECT_EQ(tenants.s3("GET", "/bob/secret", "", ana).status, 403);
   const auto create = [&](const std::string& role) {
-    return world.json("SageMaker.CreateTrainingJob",
-                      training_job("by-ana", "arn:aws:iam::123456789012:role/" + role), "sagemaker",
-                      ana);
+    return tenants.json("SageMaker.CreateTrainingJob",
+                        training_job("by-ana", "arn:aws:iam::123456789012:role/" + role),
+                        "sagemaker", ana);
   };
   // An undefined role may read what the request names, so the job's creator must be allowed to read
   // it.
   EXPECT_NE(create("trainer").message().find("s3:GetObject on resource: arn:aws:s3:::bob/*"),
             std::string::npos);
   EXPECT_NE(create("TrainyardOwner").message().find("iam:PassRole"), std::string::npos);
-  world.role("reader", allow(R"("s3:GetObject")", R"("arn:aws:s3:::bob/*")"),
-             R"({"Service":"sagemaker.amazonaws.com"})");
+  tenants.add_role("reader", allow(R"("s3:GetObject")", R"("arn:aws:s3:::bob/*")"),
+                   R"({"Service":"sagemaker.amazonaws.com"})");
   EXPECT_EQ(create("reader").status, 200) << "a role that is defined has its own rights";
   std::string board = training_job("board");
   board.replace(board.find("s3://bob/"), 9, "s3://models/");
   board.insert(board.size() - 1, R"(,"TensorBoardOutputConfig":{"S3OutputPath":"s3://bob/t/"})");
-  EXPECT_NE(world.json("SageMaker.CreateTrainingJob", board, "sagemaker", ana)
+  EXPECT_NE(tenants.json("SageMaker.CreateTrainingJob", board, "sagemaker", ana)
                 .message()
                 .find("s3:PutObject on resource: arn:aws:s3:::bob/t/board/tensorboard-output/*"),
             std::string::npos);
-  EXPECT_EQ(world.control.jobs.at({"eu-west-1", "by-ana"})->spec.principal, "ana");
+  EXPECT_EQ(tenants.control.jobs.at({"eu-west-1", "by-ana"})->spec.principal, "ana");
   const Signing key_off = ana;
-  auto key = *world.identities->find_key("AKIAana");
+  auto key = *tenants.identities->find_key("AKIAana");
   key.active = false;
-  world.identities->put(key);
-  EXPECT_EQ(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", key_off).code(),
+  tenants.identities->put(key);
+  EXPECT_EQ(tenants.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", key_off).code(),
             "UnrecognizedClientException");
 }
 
 TEST(Users, PassOnlyTheRolesThatTheyMay) {
-  TestTenants world;
-  const Signing ana = world.user("ana", R"({"Version":"2012-10-17","Statement":[
+  TestTenants tenants;
+  const Signing ana = tenants.add_user("ana", R"({"Version":"2012-10-17","Statement":[
       {"Effect":"Allow","Action":["sagemaker:*","s3:*"],"Resource":"*"},
       {"Effect":"Allow","Action":"iam:PassRole","Resource":"arn:aws:iam::123456789012:role/team-*",
        "Condition":{"StringEquals":{"iam:PassedToService":"sagemaker.amazonaws.com"}}}]})");
   const auto create = [&](const std::string& name, const std::string& role) {
-    return world.json("SageMaker.CreateTrainingJob",
-                      training_job(name, "arn:aws:iam::123456789012:role/" + role), "sagemaker",
-                      ana);
+    return tenants.json("SageMaker.CreateTrainingJob",
+                        training_job(name, "arn:aws:iam::123456789012:role/" + role), "sagemaker",
+                        ana);
   };
   EXPECT_EQ(create("a", "team-reader").status, 200);
   EXPECT_NE(create("b", "admin")
@@ -469,26 +471,26 @@ TEST(Users, PassOnlyTheRolesThatTheyMay) {
             std::string::npos);
   // Another account in the ARN grants nothing: permissions are those on this account's role.
   const auto of_another_account = [&](const std::string& name, const std::string& role) {
-    return world.json("SageMaker.CreateTrainingJob",
-                      training_job(name, "arn:aws:iam::999988887777:role/" + role), "sagemaker",
-                      ana);
+    return tenants.json("SageMaker.CreateTrainingJob",
+                        training_job(name, "arn:aws:iam::999988887777:role/" + role), "sagemaker",
+                        ana);
   };
   EXPECT_EQ(of_another_account("d", "team-reader").status, 200);
   EXPECT_NE(of_another_account("e", "admin")
                 .message()
                 .find("iam:PassRole on resource: arn:aws:iam::123456789012:role/admin"),
             std::string::npos);
-  const Signing eve = world.user("eve", R"({"Version":"2012-10-17","Statement":[
+  const Signing eve = tenants.add_user("eve", R"({"Version":"2012-10-17","Statement":[
       {"Effect":"Allow","Action":["sagemaker:*","s3:*","iam:PassRole"],"Resource":"*"},
       {"Effect":"Deny","Action":"iam:PassRole","Resource":"arn:aws:iam::123456789012:role/admin"}]})");
-  EXPECT_NE(world
+  EXPECT_NE(tenants
                 .json("SageMaker.CreateTrainingJob",
                       training_job("f", "arn:aws:iam::999988887777:role/admin"), "sagemaker", eve)
                 .message()
                 .find("with an explicit deny"),
             std::string::npos);
   // The path of a defined role counts, not the one in the request.
-  world.role("admin", allow(R"("*")", R"("*")"), R"({"Service":"sagemaker.amazonaws.com"})");
+  tenants.add_role("admin", allow(R"("*")", R"("*")"), R"({"Service":"sagemaker.amazonaws.com"})");
   EXPECT_NE(create("c", "team-x/admin")
                 .message()
                 .find("iam:PassRole on resource: arn:aws:iam::123456789012:role/admin"),
@@ -497,8 +499,8 @@ TEST(Users, PassOnlyTheRolesThatTheyMay) {
 
 // Requests name roles and profiles without the path that policies name.
 TEST(Users, ChangeOnlyIdentitiesWithAllowedPaths) {
-  TestTenants world;
-  const Signing eve = world.user("eve", R"({"Version":"2012-10-17","Statement":[
+  TestTenants tenants;
+  const Signing eve = tenants.add_user("eve", R"({"Version":"2012-10-17","Statement":[
       {"Effect":"Allow","Action":"iam:*","Resource":"*"},
       {"Effect":"Deny","Action":"iam:*","Resource":["arn:aws:iam::123456789012:role/admin/*",
        "arn:aws:iam::123456789012:instance-profile/lab/*"]}]})");
@@ -508,14 +510,14 @@ TEST(Users, ChangeOnlyIdentitiesWithAllowedPaths) {
   boss.id = "AROAboss";
   boss.trust =
       document(trust(R"({"Service":"sagemaker.amazonaws.com"})"), policy::PolicyKind::trust);
-  world.identities->put(boss);
+  tenants.identities->put(boss);
   policy::InstanceProfile machines;
   machines.name = "machines";
   machines.path = "/lab/";
   machines.id = "AIPAmachines";
-  world.identities->put(machines);
+  tenants.identities->put(machines);
   const auto refused = [&](const std::string& request) {
-    return world.form("Version=2010-05-08&Action=" + request, "iam", eve).body;
+    return tenants.form("Version=2010-05-08&Action=" + request, "iam", eve).body;
   };
   for (const std::string request :
        {"DeleteRole&RoleName=boss", "GetRole&RoleName=boss",
@@ -526,57 +528,57 @@ TEST(Users, ChangeOnlyIdentitiesWithAllowedPaths) {
 }
 
 TEST(OpenRoles, GiveTheOldBehaviourBack) {
-  TestTenants world(true);
-  const Signing job = world.keys_of("mnist-1");
-  EXPECT_EQ(world.s3("GET", "/bob/secret", "", job).body, "bytes");
+  TestTenants tenants(true);
+  const Signing job = tenants.keys_of("mnist-1");
+  EXPECT_EQ(tenants.s3("GET", "/bob/secret", "", job).body, "bytes");
   ASSERT_EQ(
-      world.json("SageMaker.CreateTrainingJob", training_job("child"), "sagemaker", job).status,
+      tenants.json("SageMaker.CreateTrainingJob", training_job("child"), "sagemaker", job).status,
       200);
-  EXPECT_EQ(world.control.jobs.at({"eu-west-1", "child"})->spec.principal, "ana")
+  EXPECT_EQ(tenants.control.jobs.at({"eu-west-1", "child"})->spec.principal, "ana")
       << "it counts for the person who submitted the first job";
-  EXPECT_EQ(world.form(assume("other"), "sts", job).status, 200);
-  EXPECT_EQ(world.form(assume("TrainyardOwner"), "sts", job).status, 403);
-  domain::Job over = world.job("mnist-1", 17);
+  EXPECT_EQ(tenants.form(assume("other"), "sts", job).status, 200);
+  EXPECT_EQ(tenants.form(assume("TrainyardOwner"), "sts", job).status, 403);
+  domain::Job over = tenants.job("mnist-1", 17);
   over.state = domain::JobState::stopped;
-  world.keep(over);
-  EXPECT_EQ(world.s3("GET", "/bob/secret", "", job).status, 400)
+  tenants.put_job(over);
+  EXPECT_EQ(tenants.s3("GET", "/bob/secret", "", job).status, 400)
       << "they still end with the attempt";
 }
 
 TEST(Presigned, UrlsHaveTheSignersRights) {
-  TestTenants world;
-  const Signing job = world.keys_of("mnist-1");
+  TestTenants tenants;
+  const Signing job = tenants.keys_of("mnist-1");
   const auto get = [&](const std::string& target) {
     net::Request request;
     request.method = "GET";
     request.target = signing::presign("GET", target, "127.0.0.1:4566", job.keys,
-                                      {"eu-west-1", "s3"}, world.clock.now(), 60s);
+                                      {"eu-west-1", "s3"}, tenants.clock.now(), 60s);
     request.headers.add("Host", "127.0.0.1:4566");
-    return *world.send(std::move(request));
+    return *tenants.send(std::move(request));
   };
   EXPECT_EQ(get("/data/train/part-0").body, "bytes");
   EXPECT_EQ(get("/bob/secret").status, 403);
 }
 
 TEST(Regions, UnknownRegionsAreRejectedExceptBySts) {
-  TestTenants world;
+  TestTenants tenants;
   Signing elsewhere;
   elsewhere.region = "mars-1";
-  const auto reply = world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", elsewhere);
+  const auto reply = tenants.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", elsewhere);
   EXPECT_EQ(reply.message(),
             "Credential should be scoped to a valid region, not 'mars-1': this server's regions "
             "are eu-west-1.");
-  EXPECT_EQ(world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", elsewhere).status,
+  EXPECT_EQ(tenants.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", elsewhere).status,
             200);
 }
 
 TEST(JobPolicy, NamesAreLiteral) {
   EXPECT_EQ(policy_literal("a*b?c${d}"), "a${*}b${?}c${$}{d}");
-  TestTenants world;
-  domain::Job job = world.job("mnist-1", 17);
+  TestTenants tenants;
+  domain::Job job = tenants.job("mnist-1", 17);
   job.spec.channels[0].s3_uri = "s3://data/*";
-  world.keep(job);
-  EXPECT_EQ(world.s3("GET", "/data/train/part-0", "", world.keys_of("mnist-1")).status, 403);
+  tenants.put_job(job);
+  EXPECT_EQ(tenants.s3("GET", "/data/train/part-0", "", tenants.keys_of("mnist-1")).status, 403);
 }
 
 }  // namespace

@@ -12,20 +12,20 @@ constexpr const char* kLabOfAnother = "arn:aws:iam::999999999999:role/lab";
 constexpr const char* kDirectory = "fs-0123456789abcdef0";
 
 struct JobRole : testing::Test {
-  TestTenants world;
+  TestTenants tenants;
   in_memory::Signing eve;
 
   JobRole() {
     // The lists have accounts of their own.
-    world.settings.file_systems[kDirectory] = {.directory = "/srv/fsx",
-                                               .roles = {"arn:aws:iam::111122223333:role/lab"}};
-    world.settings.volumes["/fsx"] = {.directory = "/srv/fsx", .roles = {kLabOfAnother}};
-    world.open();
-    eve = world.user("eve", kAllowEverything);
+    tenants.settings.file_systems[kDirectory] = {.directory = "/srv/fsx",
+                                                 .roles = {"arn:aws:iam::111122223333:role/lab"}};
+    tenants.settings.volumes["/fsx"] = {.directory = "/srv/fsx", .roles = {kLabOfAnother}};
+    tenants.open();
+    eve = tenants.add_user("eve", kAllowEverything);
   }
 
   in_memory::Reply create(const std::string& name, const std::string& role) {
-    return world.json(
+    return tenants.json(
         "SageMaker.CreateTrainingJob",
         R"({"TrainingJobName":")" + name +
             R"(","AlgorithmSpecification":{"TrainingImage":"python","TrainingInputMode":"File"},"RoleArn":")" +
@@ -37,10 +37,10 @@ struct JobRole : testing::Test {
         "sagemaker", eve);
   }
   std::string role_of(const std::string& name) {
-    return world.control.jobs.at({"eu-west-1", name})->spec.role_arn;
+    return tenants.control.jobs.at({"eu-west-1", name})->spec.role_arn;
   }
   in_memory::Reply register_definition(const std::string& name, const std::string& role) {
-    return world.batch(
+    return tenants.batch(
         "registerjobdefinition",
         R"({"jobDefinitionName":")" + name +
             R"(","type":"container","containerProperties":{"image":"machine","command":["true"],)"
@@ -70,12 +70,12 @@ TEST_F(JobRole, ABatchJobGetsThisAccountsRoleForAnyAccountInTheArn) {
   const auto refused = register_definition("neither", "arn:aws:iam::999999999999:role/labs");
   EXPECT_EQ(refused.status, 400);
   EXPECT_NE(refused.body.find("user eve may not use /fsx"), std::string::npos) << refused.body;
-  const auto submitted =
-      world.batch("submitjob", R"({"jobName":"one","jobQueue":"q","jobDefinition":"other"})", eve);
+  const auto submitted = tenants.batch(
+      "submitjob", R"({"jobName":"one","jobQueue":"q","jobDefinition":"other"})", eve);
   ASSERT_EQ(submitted.status, 200) << submitted.body;
   const auto is_one = [](const auto& entry) { return entry.second->spec.display_name == "one"; };
-  const auto one = std::ranges::find_if(world.control.jobs, is_one);
-  ASSERT_NE(one, world.control.jobs.end());
+  const auto one = std::ranges::find_if(tenants.control.jobs, is_one);
+  ASSERT_NE(one, tenants.control.jobs.end());
   EXPECT_EQ(one->second->spec.role_arn, kLab);
 }
 
@@ -85,12 +85,12 @@ TEST_F(JobRole, ADefinedRoleHasItsOwnPath) {
   lab.trust =
       document(trust(R"({"Service":["sagemaker.amazonaws.com","ecs-tasks.amazonaws.com"]})"),
                policy::PolicyKind::trust);
-  world.identities->put(lab);
+  tenants.identities->put(lab);
   // The list names the role without a path, so it names another role now.
   for (const char* written : {kLab, kLabOfAnother, "arn:aws:iam::123456789012:role/any/lab"})
     EXPECT_NE(create("closed", written).body.find("may not use"), std::string::npos) << written;
-  world.settings.file_systems[kDirectory].roles = {"arn:aws:iam::123456789012:role/team/*"};
-  world.open();
+  tenants.settings.file_systems[kDirectory].roles = {"arn:aws:iam::123456789012:role/team/*"};
+  tenants.open();
   ASSERT_EQ(create("with-path", kLabOfAnother).status, 200);
   EXPECT_EQ(role_of("with-path"), "arn:aws:iam::123456789012:role/team/lab");
 }
@@ -104,8 +104,8 @@ TEST_F(JobRole, MustBeTheArnOfARole) {
     EXPECT_NE(refused.body.find("is not the ARN of a role"), std::string::npos) << refused.body;
   }
   EXPECT_EQ(register_definition("plain", "x:role/lab").status, 200);
-  const auto refused =
-      world.batch("submitjob", R"({"jobName":"one","jobQueue":"q","jobDefinition":"plain"})", eve);
+  const auto refused = tenants.batch(
+      "submitjob", R"({"jobName":"one","jobQueue":"q","jobDefinition":"plain"})", eve);
   EXPECT_EQ(refused.status, 400);
   EXPECT_NE(refused.body.find("jobRoleArn: 'x:role/lab' is not the ARN of a role"),
             std::string::npos)

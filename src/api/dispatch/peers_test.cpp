@@ -11,14 +11,14 @@ using in_memory::signed_request;
 using in_memory::Signing;
 
 struct PeerTenants : TestTenants {
-  Signing peer = user("region-us", allow(R"("s3:GetObject")", R"("arn:aws:s3:::models/*")"));
+  Signing peer = add_user("region-us", allow(R"("s3:GetObject")", R"("arn:aws:s3:::models/*")"));
   std::unique_ptr<observe::AuditLog> audit = *observe::open_audit_log(directory.path() + "/audit");
 
   PeerTenants() {
-    user("ann", kReadTrain);
-    user("bob", kReadTrain);
-    role("runner", kReadTrain, R"({"AWS":"*"})");
-    role("private", kReadTrain, R"({"AWS":"*"})");
+    add_user("ann", kReadTrain);
+    add_user("bob", kReadTrain);
+    add_role("runner", kReadTrain, R"({"AWS":"*"})");
+    add_role("private", kReadTrain, R"({"AWS":"*"})");
     settings.peers = [] {
       return std::vector<policy::Peer>{
           {"AKIAregion-us", {"an*", "nobody"}, {"run*", "undefined", "Trainyard*"}}};
@@ -59,30 +59,32 @@ struct PeerTenants : TestTenants {
 };
 
 TEST(Peers, APrincipalHasTheRightsThatItHasHere) {
-  PeerTenants world;
-  EXPECT_EQ(world.get("/data/train/part-0", PeerTenants::header(PeerTenants::ann()), world.peer),
-            "200");
+  PeerTenants tenants;
+  EXPECT_EQ(
+      tenants.get("/data/train/part-0", PeerTenants::header(PeerTenants::ann()), tenants.peer),
+      "200");
   // Neither the rights of the peer's own user nor any others apply.
   for (const char* path :
        {"/models/rival/output/model.tar.gz", "/bob/secret", "/data/other/secret"})
     expect_access_denied(
-        world.get(path, PeerTenants::header(PeerTenants::ann()), world.peer),
+        tenants.get(path, PeerTenants::header(PeerTenants::ann()), tenants.peer),
         "User: arn:aws:iam::123456789012:user/ann is not authorized to perform: s3:GetObject on "
         "resource: arn:aws:s3:::" +
             std::string(path).substr(1));
-  EXPECT_EQ(world.get("/models/rival/output/model.tar.gz", {}, world.peer), "200") << "its own";
+  EXPECT_EQ(tenants.get("/models/rival/output/model.tar.gz", {}, tenants.peer), "200") << "its own";
 
-  EXPECT_EQ(
-      world.get("/data/train/part-0", PeerTenants::header(world.session("runner")), world.peer),
-      "200");
+  EXPECT_EQ(tenants.get("/data/train/part-0", PeerTenants::header(tenants.session("runner")),
+                        tenants.peer),
+            "200");
   expect_access_denied(
-      world.get("/bob/secret", PeerTenants::header(world.session("runner")), world.peer),
+      tenants.get("/bob/secret", PeerTenants::header(tenants.session("runner")), tenants.peer),
       "User: arn:aws:sts::123456789012:assumed-role/runner/work is not authorized");
-  Delegation limited = world.session("runner");
+  Delegation limited = tenants.session("runner");
   limited.session.limited = true;
   limited.session.policies = {allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/train/other")")};
-  expect_access_denied(world.get("/data/train/part-0", PeerTenants::header(limited), world.peer),
-                       "session policy");
+  expect_access_denied(
+      tenants.get("/data/train/part-0", PeerTenants::header(limited), tenants.peer),
+      "session policy");
 }
 
 struct Attack {
@@ -92,42 +94,42 @@ struct Attack {
   const char* text;
 };
 
-void expect_all_refused(PeerTenants& world, const std::vector<Attack>& attacks) {
+void expect_all_refused(PeerTenants& tenants, const std::vector<Attack>& attacks) {
   for (const Attack& attack : attacks) {
     SCOPED_TRACE(attack.about);
-    expect_access_denied(world.get("/data/train/part-0", attack.headers, attack.by), attack.text);
+    expect_access_denied(tenants.get("/data/train/part-0", attack.headers, attack.by), attack.text);
     const auto reply =
-        world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", attack.by, attack.headers);
+        tenants.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", attack.by, attack.headers);
     EXPECT_EQ(reply.code(), "AccessDeniedException") << reply.body;
   }
 }
 
 TEST(Peers, AreTheOnlyOnesThatActForOthers) {
-  PeerTenants world;
+  PeerTenants tenants;
   const Signing bob{{"AKIAbob", "bob-secret", ""}, "eu-west-1"};
-  const Signing assumed = world.keys({.role_arn = "arn:aws:iam::123456789012:role/runner",
-                                      .session_name = "peer",
-                                      .assumed = true,
-                                      .person = "region-us"});
-  expect_all_refused(
-      world, {
-                 {"a user that is not a peer", bob, PeerTenants::header(PeerTenants::ann()),
-                  "user/bob is not authorized to make requests"},
-                 {"the owner, which is not a peer", world.owner,
-                  PeerTenants::header(PeerTenants::ann()), "on behalf of other principals"},
-                 {"a session of the peer's user", assumed, PeerTenants::header(PeerTenants::ann()),
-                  "on behalf of other principals"},
-             });
+  const Signing assumed = tenants.keys({.role_arn = "arn:aws:iam::123456789012:role/runner",
+                                        .session_name = "peer",
+                                        .assumed = true,
+                                        .person = "region-us"});
+  expect_all_refused(tenants,
+                     {
+                         {"a user that is not a peer", bob, PeerTenants::header(PeerTenants::ann()),
+                          "user/bob is not authorized to make requests"},
+                         {"the owner, which is not a peer", tenants.owner,
+                          PeerTenants::header(PeerTenants::ann()), "on behalf of other principals"},
+                         {"a session of the peer's user", assumed,
+                          PeerTenants::header(PeerTenants::ann()), "on behalf of other principals"},
+                     });
 }
 
 TEST(Peers, ActForNoPrincipalBeyondTheirRights) {
-  PeerTenants world;
+  PeerTenants tenants;
   const auto named = [](const std::string& name) {
     Delegation out = PeerTenants::ann();
     out.name = name;
     return PeerTenants::header(out);
   };
-  Delegation of_job = world.session("runner");
+  Delegation of_job = tenants.session("runner");
   of_job.session.role_arn = kTrainer;
   of_job.session.job_region = "eu-west-1";
   of_job.session.job_name = "mnist-1";
@@ -135,103 +137,104 @@ TEST(Peers, ActForNoPrincipalBeyondTheirRights) {
   of_job.session.attempt = 1;
   of_job.session.assumed = false;
   expect_all_refused(
-      world,
+      tenants,
       {
-          {"an owner", world.peer,
+          {"an owner", tenants.peer,
            PeerTenants::header(Delegation{PrincipalKind::owner, "owner", "x"}), "of owners"},
-          {"the owner's name as a user's", world.peer, named("owner"), "of the user owner"},
-          {"a user that the peer may not act for", world.peer, named("bob"), "of the user bob"},
-          {"a user that is not here", world.peer, named("nobody"), "of the user nobody"},
-          {"a role that the peer may not act for", world.peer,
-           PeerTenants::header(world.session("private")), "of the role private"},
-          {"a role that is not here", world.peer, PeerTenants::header(world.session("undefined")),
-           "of the role undefined"},
-          {"a reserved role", world.peer, PeerTenants::header(world.session("TrainyardOwner")),
+          {"the owner's name as a user's", tenants.peer, named("owner"), "of the user owner"},
+          {"a user that the peer may not act for", tenants.peer, named("bob"), "of the user bob"},
+          {"a user that is not here", tenants.peer, named("nobody"), "of the user nobody"},
+          {"a role that the peer may not act for", tenants.peer,
+           PeerTenants::header(tenants.session("private")), "of the role private"},
+          {"a role that is not here", tenants.peer,
+           PeerTenants::header(tenants.session("undefined")), "of the role undefined"},
+          {"a reserved role", tenants.peer, PeerTenants::header(tenants.session("TrainyardOwner")),
            "of the role Trainyard"},
-          {"a job's role that is not defined", world.peer, PeerTenants::header(of_job),
+          {"a job's role that is not defined", tenants.peer, PeerTenants::header(of_job),
            "of the role trainer"},
       });
 }
 
 TEST(Peers, ActOnlyInAValidSessionOfOneHeader) {
-  PeerTenants world;
-  Delegation expired = world.session("runner"), chained = PeerTenants::ann();
-  expired.session.expires = world.clock.now();
+  PeerTenants tenants;
+  Delegation expired = tenants.session("runner"), chained = PeerTenants::ann();
+  expired.session.expires = tenants.clock.now();
   chained.peer_key_id = "AKIAOTHER";
-  expect_all_refused(world, {
-                                {"a session that has expired", world.peer,
-                                 PeerTenants::header(expired), "the session has expired"},
-                                {"through a third server", world.peer, PeerTenants::header(chained),
-                                 "through one server only"},
-                                {"bytes", world.peer, PeerTenants::header("bytes"),
-                                 "on behalf of other principals"},
-                                {"no base64",
-                                 world.peer,
-                                 {{std::string(kDelegationHeader), "?!"}},
-                                 "on behalf of other principals"},
-                                {"two headers",
-                                 world.peer,
-                                 {PeerTenants::header(PeerTenants::ann())[0],
-                                  PeerTenants::header(world.session("runner"))[0]},
-                                 "on behalf of other principals"},
-                            });
+  expect_all_refused(tenants, {
+                                  {"a session that has expired", tenants.peer,
+                                   PeerTenants::header(expired), "the session has expired"},
+                                  {"through a third server", tenants.peer,
+                                   PeerTenants::header(chained), "through one server only"},
+                                  {"bytes", tenants.peer, PeerTenants::header("bytes"),
+                                   "on behalf of other principals"},
+                                  {"no base64",
+                                   tenants.peer,
+                                   {{std::string(kDelegationHeader), "?!"}},
+                                   "on behalf of other principals"},
+                                  {"two headers",
+                                   tenants.peer,
+                                   {PeerTenants::header(PeerTenants::ann())[0],
+                                    PeerTenants::header(tenants.session("runner"))[0]},
+                                   "on behalf of other principals"},
+                              });
 }
 
 TEST(Peers, TheHeaderMustBeSignedAndTheRequestsHashInItsHead) {
-  PeerTenants world;
+  PeerTenants tenants;
   auto request =
-      signed_request("GET", "/data/train/part-0", {}, "", "s3", world.clock.now(), world.peer);
+      signed_request("GET", "/data/train/part-0", {}, "", "s3", tenants.clock.now(), tenants.peer);
   request.headers.add(std::string(kDelegationHeader),
                       to_base64(*format_delegation(PeerTenants::ann())));
-  const auto reply = *world.send(std::move(request));
+  const auto reply = *tenants.send(std::move(request));
   EXPECT_EQ(reply.status, 403);
   EXPECT_NE(reply.body.find("<HeadersNotSigned>" + std::string(kDelegationHeader)),
             std::string::npos)
       << reply.body;
   net::Request presigned;
   presigned.method = "GET";
-  presigned.target = signing::presign("GET", "/data/train/part-0", "127.0.0.1:4566",
-                                      world.peer.keys, {"eu-west-1", "s3"}, world.clock.now(), 60s);
+  presigned.target =
+      signing::presign("GET", "/data/train/part-0", "127.0.0.1:4566", tenants.peer.keys,
+                       {"eu-west-1", "s3"}, tenants.clock.now(), 60s);
   presigned.headers.add("Host", "127.0.0.1:4566");
   presigned.headers.add(std::string(kDelegationHeader),
                         to_base64(*format_delegation(PeerTenants::ann())));
-  EXPECT_EQ(world.send(std::move(presigned))->status, 403);
+  EXPECT_EQ(tenants.send(std::move(presigned))->status, 403);
 }
 
 TEST(Peers, GetNoKeysAndReachNoThirdServer) {
-  PeerTenants world;
+  PeerTenants tenants;
   const auto headers = PeerTenants::header(PeerTenants::ann());
-  policy::User ann = *world.identities->find_user("ann");
+  policy::User ann = *tenants.identities->find_user("ann");
   ann.inline_policies["own"] = document(allow(R"("*")", R"("*")"));
-  world.identities->put(ann);
+  tenants.identities->put(ann);
   for (const std::string form :
        {"Action=AssumeRole&Version=2011-06-15&RoleSessionName=x&RoleArn=arn%3Aaws%"
         "3Aiam%3A%3A123456789012%3Arole%2Frunner",
         "Action=GetCallerIdentity&Version=2011-06-15"})
-    expect_access_denied(world.form(form, "sts", world.peer, headers).body,
+    expect_access_denied(tenants.form(form, "sts", tenants.peer, headers).body,
                          "requests of sts through another server");
-  expect_access_denied(world
+  expect_access_denied(tenants
                            .form("Action=CreateAccessKey&Version=2010-05-08&UserName=ann", "iam",
-                                 world.peer, headers)
+                                 tenants.peer, headers)
                            .body,
                        "requests of iam through another server");
-  Signing there = world.peer;
+  Signing there = tenants.peer;
   there.region = "ap-south-1";
   expect_access_denied(
-      world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", there, headers).body,
+      tenants.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", there, headers).body,
       "a third server, through another server");
-  expect_access_denied(world.s3("GET", "/data/train/part-0", "", there, headers).body,
+  expect_access_denied(tenants.s3("GET", "/data/train/part-0", "", there, headers).body,
                        "a third server, through another server");
 }
 
 TEST(Peers, TheAuditLogShowsBoth) {
-  PeerTenants world;
-  EXPECT_EQ(world
+  PeerTenants tenants;
+  EXPECT_EQ(tenants
                 .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})",
-                      "sagemaker", world.peer, PeerTenants::header(world.session("runner")))
+                      "sagemaker", tenants.peer, PeerTenants::header(tenants.session("runner")))
                 .code(),
             "AccessDeniedException");
-  const auto found = world.json(
+  const auto found = tenants.json(
       "com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents", "{}", "cloudtrail");
   const Json answer = found.json();
   for (const Json& one : answer.at("Events")) {
@@ -248,18 +251,20 @@ TEST(Peers, TheAuditLogShowsBoth) {
 }
 
 TEST(Peers, TheClientsAddressIsTheOneThatItCameFrom) {
-  PeerTenants world;
-  policy::User ann = *world.identities->find_user("ann");
+  PeerTenants tenants;
+  policy::User ann = *tenants.identities->find_user("ann");
   ann.inline_policies["own"] =
       document(allow(R"("s3:GetObject")", R"("*")",
                      R"(,"Condition":{"IpAddress":{"aws:SourceIp":"198.51.100.0/24"}})"));
-  world.identities->put(ann);
-  EXPECT_EQ(world.get("/data/train/part-0", PeerTenants::header(PeerTenants::ann()), world.peer),
-            "200");
+  tenants.identities->put(ann);
+  EXPECT_EQ(
+      tenants.get("/data/train/part-0", PeerTenants::header(PeerTenants::ann()), tenants.peer),
+      "200");
   Delegation elsewhere = PeerTenants::ann();
   elsewhere.source_ip = "203.0.113.1";
-  expect_access_denied(world.get("/data/train/part-0", PeerTenants::header(elsewhere), world.peer),
-                       "s3:GetObject");
+  expect_access_denied(
+      tenants.get("/data/train/part-0", PeerTenants::header(elsewhere), tenants.peer),
+      "s3:GetObject");
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ Result<void> Remotes::pass_s3(net::Stream& stream, const S3Address& address, Bod
           length = uint64_t(*number);
     if (!length && (status == 204 || status == 304)) length = 0;
     net::Headers headers = to_headers(fields);
-    sandbox_document(headers);
+    set_sandbox_headers(headers);
     return stream.start(status, headers, length);
   };
   receiver.write = [&](std::span<const char> bytes) { return stream.write(bytes); };

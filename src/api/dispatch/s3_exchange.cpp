@@ -13,7 +13,7 @@ constexpr std::string_view kDeclaration = "<?xml version=\"1.0\" encoding=\"UTF-
 
 }  // namespace
 
-void sandbox_document(net::Headers& headers) {
+void set_sandbox_headers(net::Headers& headers) {
   headers.set("Content-Security-Policy", "sandbox");
   headers.set("X-Content-Type-Options", "nosniff");
 }
@@ -27,7 +27,7 @@ Result<void> S3Exchange::start_erased(const void* output, std::optional<uint64_t
 }
 
 net::Headers S3Exchange::with_headers(net::Headers headers) const {
-  sandbox_document(headers);
+  set_sandbox_headers(headers);
   for (const auto& [name, value] : headers_) headers.add(name, value);
   return headers;
 }

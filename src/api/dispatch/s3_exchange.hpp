@@ -1,12 +1,12 @@
-// An S3Exchange is the two ends of one S3 request: its body, and its response, which may begin
-// before the operation ends.
+// An S3Exchange reads the body of one S3 request and sends its response, which may begin before the
+// operation ends.
 //
 // A long operation keeps its client connected as S3 does. After `blank_interval` the head with
 // status 200 and the beginning of the XML document are sent, then a space at each further interval.
 // The rest of the document is the result: the output, or <Error>, which clients check for.
 //
-// Threads: confined to the stream's thread; the work of run_long() runs on another one, which must
-// not touch it.
+// Threads: confined to the stream's thread; the work of run_long() runs on another thread, which
+// must not use the exchange.
 #pragma once
 
 #include <functional>
@@ -21,13 +21,14 @@
 
 namespace trainyard::api {
 
-// Makes browsers show a response of S3 without scripts and in an opaque origin. It comes from the
-// console's origin, so a script in an object would act with the session of its reader.
-void sandbox_document(net::Headers& headers);
+// Sets the headers that make browsers show a response of S3 without scripts and in an opaque
+// origin. The response comes from the console's origin, so a script in an object could use the
+// session of the person who opens it.
+void set_sandbox_headers(net::Headers& headers);
 
 class S3Exchange final : public ExchangeEnds {
  public:
-  // `headers`: further ones of the response's head. Lifetime: all other arguments outlive it.
+  // `headers`: added to the response's head. Lifetime: all other arguments outlive it.
   S3Exchange(const net::RequestHead& head, const shapes::OperationShape& operation,
              const std::string& request_id, Duration blank_interval, net::Stream& stream,
              Body& body, NameValues headers = {})

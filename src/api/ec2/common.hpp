@@ -27,7 +27,7 @@ namespace trainyard::api::ec2 {
 // Shared by all operations; the table, which is destroyed last, is the last owner.
 using Store = std::shared_ptr<NetworkStore>;
 
-// The region as an operation that changes it sees it.
+// Edit gives an operation the networks of its region, to change.
 struct Edit {
   Networks& networks;
   const Context& context;
@@ -67,7 +67,7 @@ void add_change(OperationTable& table, const Store& store, Change change) {
     const auto changed =
         store->change(context.region, [&](Networks& next, const MakeId& make_id) -> Result<void> {
           outcome.emplace(change(Edit{next, context, make_id}, in));
-          if (!*outcome) return cancelled("the change was refused");
+          if (!*outcome) return cancelled("the change was rejected");
           return {};
         });
     if (*outcome && !changed) return changed.error();
@@ -80,24 +80,24 @@ void add_change(OperationTable& table, const Store& store, Change change) {
 template <class T>
 Outcome<T*> find(ById<T>& all, const IdForm& form, const std::string& id) {
   const auto found = all.find(id);
-  if (found == all.end()) return unknown_id(form, id);
+  if (found == all.end()) return invalid_id(form, id);
   return &found->second;
 }
 template <class T>
 Outcome<const T*> find(const ById<T>& all, const IdForm& form, const std::string& id) {
   const auto found = all.find(id);
-  if (found == all.end()) return unknown_id(form, id);
+  if (found == all.end()) return invalid_id(form, id);
   return &found->second;
 }
 
 using Ids = std::optional<std::vector<std::string>>;
 
-// Returns whether a request names this item, or names none and so means all.
+// Returns whether a Describe request selects the item: it names the item, or it names none.
 inline bool is_wanted(const Ids& ids, const std::string& id) {
   return !ids || ids->empty() || std::ranges::find(*ids, id) != ids->end();
 }
 
-// The resources that a Describe request names; all if it names none.
+// Returns the resources that a Describe request names, or all if it names none.
 template <class T>
 Outcome<std::vector<const T*>> named(const ById<T>& all, const IdForm& form, const Ids& ids) {
   std::vector<const T*> found;
@@ -120,16 +120,16 @@ inline constexpr size_t kTagsMax = 50;  // of one resource, as AWS
 std::vector<aws::Tag> shown_tags(const Tags& tags);
 // Puts tags on a resource that has `tags`. Errors: InvalidParameterValue, TagLimitExceeded.
 Outcome<Done> add_tags(Tags& tags, const std::vector<aws::Tag>& added);
-// The tags of a new resource of that type.
+// Returns the tags that a request gives to a new resource of this type.
 Outcome<Tags> tags_for(const IdForm& form,
                        const std::optional<std::vector<aws::TagSpecification>>& specifications);
 
 // -- security groups
 
-// The group of that id, or of that name in the default VPC.
+// Finds a group by its id, or by its name in the default VPC.
 Outcome<SecurityGroup*> group_of(Networks& networks, const std::optional<std::string>& id,
                                  const std::optional<std::string>& name);
-// The rules of one direction, those of equal protocol and ports as one permission.
+// Returns the rules of one direction. Rules with the same protocol and ports become one permission.
 std::vector<aws::IpPermission> shown_permissions(const Context& context, const SecurityGroup& group,
                                                  bool egress);
 

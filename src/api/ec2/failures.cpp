@@ -15,13 +15,13 @@ bool well_formed(const IdForm& form, std::string_view id) {
 
 }  // namespace
 
-Failure unknown_id(const IdForm& form, std::string_view id) {
+Failure invalid_id(const IdForm& form, std::string_view id) {
   const std::string shown = shorten(id, 256);
   if (!well_formed(form, id))
-    return refused(form.malformed, "Invalid id: \"" + shown + "\" (expecting \"" +
-                                       std::string(form.prefix) + "...\")");
-  return refused(form.not_found,
-                 "The " + std::string(form.resource) + " '" + shown + "' does not exist");
+    return ec2_failure(form.malformed, "Invalid id: \"" + shown + "\" (expecting \"" +
+                                           std::string(form.prefix) + "...\")");
+  return ec2_failure(form.not_found,
+                     "The " + std::string(form.resource) + " '" + shown + "' does not exist");
 }
 
 }  // namespace trainyard::api::ec2

@@ -11,7 +11,7 @@
 
 namespace trainyard::api::ec2 {
 
-// How the ids of a type look, and how its errors are called.
+// IdForm describes the ids of one type of resource, and the codes of errors about them.
 struct IdForm {
   std::string_view prefix;         // "subnet-"
   std::string_view resource_type;  // of tags: "subnet"
@@ -33,22 +33,24 @@ inline constexpr IdForm kGatewayId{"igw-", "internet-gateway", "InvalidInternetG
 inline constexpr IdForm kRouteTableId{"rtb-", "route-table", "InvalidRouteTableID.NotFound",
                                       "InvalidRouteTableID.Malformed", "routeTable ID"};
 
-inline Failure refused(std::string_view code, std::string message) {
+// `code`: "InvalidVpc.Range".
+inline Failure ec2_failure(std::string_view code, std::string message) {
   return {400, std::string(code), std::move(message)};
 }
 // "Value (10.0.0.0) for parameter cidrBlock is invalid. This is not a valid CIDR block."
-inline Failure bad_value(std::string_view value, std::string_view parameter, std::string_view why) {
+inline Failure invalid_value(std::string_view value, std::string_view parameter,
+                             std::string_view why) {
   return invalid_parameter_value("Value (" + shorten(value, 256) + ") for parameter " +
                                  std::string(parameter) + " is invalid. " + std::string(why));
 }
-inline Failure no_parameter(std::string_view parameter) {
+inline Failure absent_parameter(std::string_view parameter) {
   return missing_parameter("The request must contain the parameter " + std::string(parameter));
 }
-inline Failure not_offered(std::string_view parameter) {
-  return refused("UnsupportedOperation",
-                 "The parameter " + std::string(parameter) + " is not offered by this server");
+inline Failure unsupported_parameter(std::string_view parameter) {
+  return ec2_failure("UnsupportedOperation",
+                     "The parameter " + std::string(parameter) + " is not offered by this server");
 }
-// A malformed id, or one of a resource that does not exist.
-Failure unknown_id(const IdForm& form, std::string_view id);
+// Makes the failure for a malformed id, or for the id of a resource that does not exist.
+Failure invalid_id(const IdForm& form, std::string_view id);
 
 }  // namespace trainyard::api::ec2

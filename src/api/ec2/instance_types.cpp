@@ -56,8 +56,9 @@ Outcome<Done> check_types(const Ids& wanted) {
     if (!domain::find_instance_type(std::string(kSageMakerPrefix) + name))
       unknown.append(unknown.empty() ? "" : ", ").append(shorten(name, 100));
   if (unknown.empty()) return Done{};
-  return refused("InvalidInstanceType", "The following supplied instance types do not exist: [" +
-                                            shorten(unknown, 1'024) + "]");
+  return ec2_failure(
+      "InvalidInstanceType",
+      "The following supplied instance types do not exist: [" + shorten(unknown, 1'024) + "]");
 }
 
 using Type = aws::InstanceTypeInfo;
@@ -109,7 +110,7 @@ Texts locations_of(const std::string& region, const std::string& type) {
 Outcome<aws::DescribeInstanceTypeOfferingsResult> describe_instance_type_offerings(
     const Context& context, const aws::DescribeInstanceTypeOfferingsRequest& in) {
   const std::string location_type = in.location_type.value_or("region");
-  if (location_type == "outpost") return not_offered("LocationType=outpost");
+  if (location_type == "outpost") return unsupported_parameter("LocationType=outpost");
   std::vector<Offering> offerings;
   for (const std::string& location : locations_of(context.region, location_type))
     for (const domain::InstanceType& type : domain::instance_types())

@@ -86,15 +86,15 @@ Outcome<aws::DescribeInstancesResult> describe_instances(const Networks&, const 
                                                          const aws::DescribeInstancesRequest& in) {
   const bool named = in.instance_ids && !in.instance_ids->empty();
   if (named && in.max_results)
-    return refused("InvalidParameterCombination",
-                   "The parameter instancesSet cannot be used with the parameter maxResults");
+    return ec2_failure("InvalidParameterCombination",
+                       "The parameter instancesSet cannot be used with the parameter maxResults");
   if (in.max_results && (*in.max_results < kResultsMin || *in.max_results > kResultsMax))
     return invalid_parameter_value("Value ( " + std::to_string(*in.max_results) +
                                    " ) for parameter maxResults is invalid. Expecting a value "
                                    "between 5 and 1000.");
   TRY(check_filters(in.filters, is_filter));
   TRY(page_after(in.next_token));
-  if (named) return unknown_id(kInstanceId, in.instance_ids->front());
+  if (named) return invalid_id(kInstanceId, in.instance_ids->front());
   return aws::DescribeInstancesResult{.reservations = std::vector<aws::Reservation>()};
 }
 

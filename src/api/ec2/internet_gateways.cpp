@@ -21,8 +21,8 @@ aws::InternetGateway shown(const Context& context, const InternetGateway& gatewa
 Outcome<aws::CreateInternetGatewayResult> create_internet_gateway(
     const Edit& edit, const aws::CreateInternetGatewayRequest& in) {
   if (edit.networks.gateways.size() >= kGatewaysMax)
-    return refused("InternetGatewayLimitExceeded",
-                   "The maximum number of internet gateways has been reached.");
+    return ec2_failure("InternetGatewayLimitExceeded",
+                       "The maximum number of internet gateways has been reached.");
   InternetGateway gateway;
   gateway.id = edit.make_id(kGatewayId.prefix);
   gateway.tags = TRY(tags_for(kGatewayId, in.tag_specifications));
@@ -65,8 +65,8 @@ Outcome<aws::Nothing> attach_internet_gateway(const Edit& edit,
   InternetGateway& gateway = *TRY(find(gateways, kGatewayId, *in.internet_gateway_id));
   const std::string vpc = TRY(find(edit.networks.vpcs, kVpcId, *in.vpc_id))->id;
   if (!gateway.vpc.empty())
-    return refused("Resource.AlreadyAssociated",
-                   "resource " + gateway.id + " is already attached to network " + gateway.vpc);
+    return ec2_failure("Resource.AlreadyAssociated",
+                       "resource " + gateway.id + " is already attached to network " + gateway.vpc);
   if (std::ranges::any_of(gateways, [&](const auto& each) { return each.second.vpc == vpc; }))
     return invalid_parameter_value("Network " + vpc + " already has an internet gateway attached");
   gateway.vpc = vpc;
@@ -79,8 +79,8 @@ Outcome<aws::Nothing> detach_internet_gateway(const Edit& edit,
       *TRY(find(edit.networks.gateways, kGatewayId, *in.internet_gateway_id));
   const std::string vpc = TRY(find(edit.networks.vpcs, kVpcId, *in.vpc_id))->id;
   if (gateway.vpc != vpc)
-    return refused("Gateway.NotAttached",
-                   "resource " + gateway.id + " is not attached to network " + vpc);
+    return ec2_failure("Gateway.NotAttached",
+                       "resource " + gateway.id + " is not attached to network " + vpc);
   gateway.vpc.clear();
   return aws::Nothing{};
 }
@@ -91,8 +91,8 @@ Outcome<aws::Nothing> delete_internet_gateway(const Edit& edit,
   InternetGateway& gateway =
       *TRY(find(edit.networks.gateways, kGatewayId, *in.internet_gateway_id));
   if (!gateway.vpc.empty())
-    return refused("DependencyViolation", "The internetGateway '" + gateway.id +
-                                              "' has dependencies and cannot be deleted.");
+    return ec2_failure("DependencyViolation", "The internetGateway '" + gateway.id +
+                                                  "' has dependencies and cannot be deleted.");
   edit.networks.gateways.erase(std::string(gateway.id));
   return aws::Nothing{};
 }

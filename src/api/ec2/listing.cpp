@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kTokenPrefix = "after ";
 
 Failure invalid_token(const std::string& token) {
-  return refused("InvalidNextToken", "The token '" + shorten(token, 100) + "' is invalid");
+  return ec2_failure("InvalidNextToken", "The token '" + shorten(token, 100) + "' is invalid");
 }
 
 // '*' and '?' as policy::matches has them; a backslash makes the next character literal.
@@ -39,12 +39,12 @@ Outcome<Done> check_filters(const FilterList& filters,
     if (!filter.values) continue;
     values += filter.values->size();
     if (values > kFilterValuesMax)
-      return refused("FilterLimitExceeded",
-                     "The maximum number of filter values specified on a single call is " +
-                         std::to_string(kFilterValuesMax));
+      return ec2_failure("FilterLimitExceeded",
+                         "The maximum number of filter values specified on a single call is " +
+                             std::to_string(kFilterValuesMax));
     for (const std::string& value : *filter.values)
       if (value.size() > kFilterValueBytesMax)
-        return bad_value(
+        return invalid_value(
             value, *filter.name,
             "A filter value has at most " + std::to_string(kFilterValueBytesMax) + " bytes.");
   }

@@ -59,8 +59,8 @@ Outcome<aws::CreateRouteTableResult> create_route_table(const Edit& edit,
   const auto of_vpc = std::ranges::count_if(
       networks.route_tables, [&](const auto& each) { return each.second.vpc == vpc; });
   if (size_t(of_vpc) >= kTablesOfVpcMax || networks.route_tables.size() >= kTablesMax)
-    return refused("RouteTableLimitExceeded",
-                   "The maximum number of route tables has been reached.");
+    return ec2_failure("RouteTableLimitExceeded",
+                       "The maximum number of route tables has been reached.");
   RouteTable table;
   table.id = edit.make_id(kRouteTableId.prefix);
   table.vpc = vpc;
@@ -148,17 +148,18 @@ Outcome<aws::Nothing> delete_route_table(const Edit& edit, const aws::DeleteRout
   auto& tables = edit.networks.route_tables;
   const RouteTable& table = *TRY(find(tables, kRouteTableId, *in.route_table_id));
   if (!table.main_association.empty() || !table.associations.empty())
-    return refused("DependencyViolation",
-                   "The routeTable '" + table.id + "' has dependencies and cannot be deleted.");
+    return ec2_failure("DependencyViolation",
+                       "The routeTable '" + table.id + "' has dependencies and cannot be deleted.");
   tables.erase(std::string(table.id));
   return aws::Nothing{};
 }
 
 // The destination of a request as the table has it.
 Outcome<std::string> destination_of(const std::optional<std::string>& text) {
-  if (!text) return no_parameter("destinationCidrBlock");
+  if (!text) return absent_parameter("destinationCidrBlock");
   const auto block = parse_ipv4_block(*text);
-  if (!block) return bad_value(*text, "destinationCidrBlock", "This is not a valid CIDR block.");
+  if (!block)
+    return invalid_value(*text, "destinationCidrBlock", "This is not a valid CIDR block.");
   return to_string(*block);
 }
 
@@ -167,22 +168,22 @@ Outcome<aws::CreateRouteResult> create_route(const Edit& edit, const aws::Create
   RouteTable& table = *TRY(find(networks.route_tables, kRouteTableId, *in.route_table_id));
   const std::string destination = TRY(destination_of(in.destination_cidr_block));
   if (!in.gateway_id)
-    return refused("UnsupportedOperation",
-                   "This server supports routes to internet gateways (GatewayId) only");
+    return ec2_failure("UnsupportedOperation",
+                       "This server supports routes to internet gateways (GatewayId) only");
   const auto gateway = networks.gateways.find(*in.gateway_id);
   if (gateway == networks.gateways.end())
-    return refused("InvalidGatewayID.NotFound",
-                   "The gateway ID '" + shorten(*in.gateway_id, 256) + "' does not exist");
+    return ec2_failure("InvalidGatewayID.NotFound",
+                       "The gateway ID '" + shorten(*in.gateway_id, 256) + "' does not exist");
   if (gateway->second.vpc != table.vpc)
     return invalid_parameter_value("route table " + table.id + " and network gateway " +
                                    gateway->first + " belong to different networks");
   if (destination == networks.vpcs.at(table.vpc).cidr ||
       std::ranges::find(table.routes, destination, &Route::destination) != table.routes.end())
-    return refused("RouteAlreadyExists",
-                   "The route identified by " + destination + " already exists.");
+    return ec2_failure("RouteAlreadyExists",
+                       "The route identified by " + destination + " already exists.");
   if (table.routes.size() >= kRoutesMax)
-    return refused("RouteLimitExceeded",
-                   "The maximum number of routes in " + table.id + " has been reached.");
+    return ec2_failure("RouteLimitExceeded",
+                       "The maximum number of routes in " + table.id + " has been reached.");
   table.routes.push_back({destination, gateway->first});
   return aws::CreateRouteResult{.return_ = true};
 }
@@ -192,16 +193,16 @@ Outcome<aws::Nothing> delete_route(const Edit& edit, const aws::DeleteRouteReque
   const std::string destination = TRY(destination_of(in.destination_cidr_block));
   if (std::erase_if(table.routes,
                     [&](const Route& each) { return each.destination == destination; }) == 0)
-    return refused("InvalidRoute.NotFound", "no route with destination-cidr-block " + destination +
-                                                " in route table " + table.id);
+    return ec2_failure("InvalidRoute.NotFound", "no route with destination-cidr-block " +
+                                                    destination + " in route table " + table.id);
   return aws::Nothing{};
 }
 
 Outcome<aws::AssociateRouteTableResult> associate_route_table(
     const Edit& edit, const aws::AssociateRouteTableRequest& in) {
   Networks& networks = edit.networks;
-  if (in.gateway_id) return not_offered("GatewayId");
-  if (!in.subnet_id) return no_parameter("SubnetId");
+  if (in.gateway_id) return unsupported_parameter("GatewayId");
+  if (!in.subnet_id) return absent_parameter("SubnetId");
   RouteTable& table = *TRY(find(networks.route_tables, kRouteTableId, *in.route_table_id));
   const Subnet& subnet = *TRY(find(networks.subnets, kSubnetId, *in.subnet_id));
   if (subnet.vpc != table.vpc)
@@ -210,9 +211,9 @@ Outcome<aws::AssociateRouteTableResult> associate_route_table(
   for (const auto& [id, other] : networks.route_tables)
     if (std::ranges::find(other.associations, subnet.id, &SubnetAssociation::subnet) !=
         other.associations.end())
-      return refused("Resource.AlreadyAssociated", "the specified association for route table " +
-                                                       table.id +
-                                                       " conflicts with an existing association");
+      return ec2_failure("Resource.AlreadyAssociated",
+                         "the specified association for route table " + table.id +
+                             " conflicts with an existing association");
   table.associations.push_back({edit.make_id("rtbassoc-"), subnet.id});
   aws::AssociateRouteTableResult out;
   out.association_id = table.associations.back().id;
@@ -231,8 +232,9 @@ Outcome<aws::Nothing> disassociate_route_table(const Edit& edit,
         }) > 0)
       return aws::Nothing{};
   }
-  return refused("InvalidAssociationID.NotFound",
-                 "The association ID '" + shorten(*in.association_id, 256) + "' does not exist");
+  return ec2_failure(
+      "InvalidAssociationID.NotFound",
+      "The association ID '" + shorten(*in.association_id, 256) + "' does not exist");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ bool has_ports(std::string_view protocol) { return protocol == "tcp" || protocol
 
 // "6" -> "tcp". Errors: InvalidParameterValue.
 Outcome<std::string> protocol_of(const std::optional<std::string>& given) {
-  if (!given) return no_parameter("ipProtocol");
+  if (!given) return absent_parameter("ipProtocol");
   const std::string text = to_lower(*given);
   for (const auto& [number, name] : {std::pair{"6", "tcp"},
                                      {"17", "udp"},
@@ -76,13 +76,13 @@ Outcome<std::string> peer_of(const Networks& networks, const SecurityGroup& grou
   if (!pair.group_id) {
     for (const auto& [id, other] : networks.groups)
       if (other.vpc == group.vpc && other.name == pair.group_name) return id;
-    return refused(kGroupId.not_found,
-                   "The security group '" + pair.group_name.value_or("") + "' does not exist");
+    return ec2_failure(kGroupId.not_found,
+                       "The security group '" + pair.group_name.value_or("") + "' does not exist");
   }
   const SecurityGroup& peer = *TRY(find(networks.groups, kGroupId, *pair.group_id));
   if (peer.vpc != group.vpc)
-    return refused("InvalidGroup.NotFound",
-                   "You have specified two resources that belong to different networks.");
+    return ec2_failure("InvalidGroup.NotFound",
+                       "You have specified two resources that belong to different networks.");
   return peer.id;
 }
 
@@ -123,8 +123,8 @@ Outcome<Done> add_rules(const Networks& networks, const SecurityGroup& group, bo
   // This server keeps no prefix lists.
   if (in.prefix_list_ids && !in.prefix_list_ids->empty()) {
     const std::string id = in.prefix_list_ids->front().prefix_list_id.value_or("");
-    return refused("InvalidPrefixListId.NotFound",
-                   "The prefix list ID '" + shorten(id, 100) + "' does not exist");
+    return ec2_failure("InvalidPrefixListId.NotFound",
+                       "The prefix list ID '" + shorten(id, 100) + "' does not exist");
   }
   if (rules.size() == before)
     return missing_parameter("The request must contain a source or destination for the rule");
@@ -151,7 +151,7 @@ Outcome<std::vector<Rule>> rules_of(const Networks& networks, const SecurityGrou
   std::vector<Rule> rules;
   for (const aws::IpPermission& each : permissions)
     TRY(add_rules(networks, group, egress, each, rules));
-  if (rules.empty()) return no_parameter("ipPermissions");
+  if (rules.empty()) return absent_parameter("ipPermissions");
   return rules;
 }
 
@@ -173,7 +173,7 @@ Failure duplicate(const Rule& rule) {
   text += ", " + (rule.protocol == "-1" ? "ALL" : upper(rule.protocol));
   if (has_ports(rule.protocol))
     text += ", from port: " + std::to_string(rule.from) + ", to port: " + std::to_string(rule.to);
-  return refused("InvalidPermission.Duplicate", text + ", ALLOW\" already exists");
+  return ec2_failure("InvalidPermission.Duplicate", text + ", ALLOW\" already exists");
 }
 
 // -- as clients see them
@@ -275,8 +275,8 @@ void add_authorize(OperationTable& table, const Store& store, bool egress) {
       group.rules.push_back(std::move(rule));
     }
     if (size_t(std::ranges::count(group.rules, egress, &Rule::egress)) > kRulesMax)
-      return refused("RulesPerSecurityGroupLimitExceeded",
-                     "The maximum number of rules per security group has been reached.");
+      return ec2_failure("RulesPerSecurityGroupLimitExceeded",
+                         "The maximum number of rules per security group has been reached.");
     return out;
   });
 }
@@ -287,7 +287,7 @@ Outcome<std::vector<Rule>> take_by_id(SecurityGroup& group, bool egress,
   std::vector<Rule> taken;
   for (const std::string& id : ids) {
     const auto found = std::ranges::find(group.rules, id, &Rule::id);
-    if (found == group.rules.end() || found->egress != egress) return unknown_id(kRuleId, id);
+    if (found == group.rules.end() || found->egress != egress) return invalid_id(kRuleId, id);
     taken.push_back(std::move(*found));
     group.rules.erase(found);
   }
@@ -308,8 +308,8 @@ Outcome<std::vector<Rule>> take_equal(const Networks& networks, SecurityGroup& g
     } else if (networks.vpcs.at(group.vpc).is_default) {
       unknown.push_back(rule);
     } else {
-      return refused("InvalidPermission.NotFound",
-                     "The specified rule does not exist in this security group.");
+      return ec2_failure("InvalidPermission.NotFound",
+                         "The specified rule does not exist in this security group.");
     }
   }
   return taken;

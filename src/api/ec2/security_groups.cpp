@@ -23,17 +23,17 @@ Outcome<Done> check_texts(const aws::CreateSecurityGroupRequest& in) {
   if (*in.group_name == kDefaultName)
     return invalid_parameter_value("Cannot use reserved security group name: default");
   if (in.group_name->starts_with(kGroupId.prefix))
-    return bad_value(*in.group_name, "GroupName", "Group names may not be in the format sg-*");
+    return invalid_value(*in.group_name, "GroupName", "Group names may not be in the format sg-*");
   if (in.group_name->empty() || !is_valid_text(*in.group_name))
-    return bad_value(*in.group_name, "groupName", kWanted);
+    return invalid_value(*in.group_name, "groupName", kWanted);
   if (in.description->empty() || !is_valid_text(*in.description))
-    return bad_value(*in.description, "groupDescription", kWanted);
+    return invalid_value(*in.description, "groupDescription", kWanted);
   return Done{};
 }
 
 Outcome<const Vpc*> default_vpc_of(const Networks& networks) {
   const Vpc* vpc = networks.default_vpc();
-  if (!vpc) return refused("VPCIdNotSpecified", "No default VPC for this user");
+  if (!vpc) return ec2_failure("VPCIdNotSpecified", "No default VPC for this user");
   return vpc;
 }
 
@@ -48,8 +48,8 @@ const SecurityGroup* find_by_name(const Networks& networks, const std::string& v
 Outcome<const SecurityGroup*> by_name(const Networks& networks, const std::string& name) {
   const Vpc& vpc = *TRY(default_vpc_of(networks));
   if (const SecurityGroup* group = find_by_name(networks, vpc.id, name)) return group;
-  return refused(kGroupId.not_found, "The security group '" + shorten(name, 256) +
-                                         "' does not exist in default VPC '" + vpc.id + "'");
+  return ec2_failure(kGroupId.not_found, "The security group '" + shorten(name, 256) +
+                                             "' does not exist in default VPC '" + vpc.id + "'");
 }
 
 Outcome<aws::CreateSecurityGroupResult> create_security_group(
@@ -59,11 +59,12 @@ Outcome<aws::CreateSecurityGroupResult> create_security_group(
   const std::string vpc = in.vpc_id ? TRY(find(networks.vpcs, kVpcId, *in.vpc_id))->id
                                     : TRY(default_vpc_of(networks))->id;
   if (find_by_name(networks, vpc, *in.group_name))
-    return refused("InvalidGroup.Duplicate", "The security group '" + *in.group_name +
-                                                 "' already exists for VPC '" + vpc + "'");
+    return ec2_failure("InvalidGroup.Duplicate", "The security group '" + *in.group_name +
+                                                     "' already exists for VPC '" + vpc + "'");
   if (networks.groups.size() >= kGroupsMax)
-    return refused("SecurityGroupLimitExceeded",
-                   "The maximum number of security groups for VPC '" + vpc + "' has been reached.");
+    return ec2_failure(
+        "SecurityGroupLimitExceeded",
+        "The maximum number of security groups for VPC '" + vpc + "' has been reached.");
   SecurityGroup group;
   group.id = edit.make_id(kGroupId.prefix);
   group.vpc = vpc;
@@ -177,10 +178,10 @@ Outcome<aws::DeleteSecurityGroupResult> delete_security_group(
     const Edit& edit, const aws::DeleteSecurityGroupRequest& in) {
   const SecurityGroup& group = *TRY(group_of(edit.networks, in.group_id, in.group_name));
   if (group.name == kDefaultName)
-    return refused("CannotDelete", "the specified group: \"" + group.id + "\" name: \"" +
-                                       group.name + "\" cannot be deleted by a user");
+    return ec2_failure("CannotDelete", "the specified group: \"" + group.id + "\" name: \"" +
+                                           group.name + "\" cannot be deleted by a user");
   if (is_referenced(edit.networks, group))
-    return refused("DependencyViolation", "resource " + group.id + " has a dependent object");
+    return ec2_failure("DependencyViolation", "resource " + group.id + " has a dependent object");
   aws::DeleteSecurityGroupResult out{.return_ = true, .group_id = group.id};
   edit.networks.groups.erase(group.id);
   return out;
@@ -191,7 +192,7 @@ Outcome<aws::DeleteSecurityGroupResult> delete_security_group(
 Outcome<SecurityGroup*> group_of(Networks& networks, const std::optional<std::string>& id,
                                  const std::optional<std::string>& name) {
   if (id) return find(networks.groups, kGroupId, *id);
-  if (!name) return no_parameter("GroupId");
+  if (!name) return absent_parameter("GroupId");
   return &networks.groups.at(TRY(by_name(networks, *name))->id);
 }
 

@@ -52,12 +52,12 @@ Outcome<std::string> zone_of(const Context& context, const aws::CreateSubnetRequ
   constexpr std::string_view kOnly =
       "Subnets can currently only be created in the following availability zones: ";
   if (in.availability_zone)
-    return bad_value(*in.availability_zone, "availabilityZone",
-                     std::string(kOnly) + listed(zones) + ".");
+    return invalid_value(*in.availability_zone, "availabilityZone",
+                         std::string(kOnly) + listed(zones) + ".");
   std::vector<std::string> ids;
   for (const std::string& zone : zones) ids.push_back(zone_id(context.region, zone));
-  return bad_value(*in.availability_zone_id, "availabilityZoneId",
-                   std::string(kOnly) + listed(ids) + ".");
+  return invalid_value(*in.availability_zone_id, "availabilityZoneId",
+                       std::string(kOnly) + listed(ids) + ".");
 }
 
 std::optional<Failure> refuse_unoffered(const aws::CreateSubnetRequest& in) {
@@ -68,21 +68,21 @@ std::optional<Failure> refuse_unoffered(const aws::CreateSubnetRequest& in) {
                                     {in.ipv4_netmask_length.has_value(), "Ipv4NetmaskLength"},
                                     {in.ipv6_ipam_pool_id.has_value(), "Ipv6IpamPoolId"},
                                     {in.ipv6_netmask_length.has_value(), "Ipv6NetmaskLength"}})
-    if (given) return not_offered(name);
+    if (given) return unsupported_parameter(name);
   return std::nullopt;
 }
 
 // Checks that the range lies in the VPC's and is free.
 Outcome<Ipv4Block> block_of(const Networks& networks, const Vpc& vpc, const std::string& text) {
   const auto block = parse_ipv4_block(text);
-  if (!block) return bad_value(text, "cidrBlock", "This is not a valid CIDR block.");
+  if (!block) return invalid_value(text, "cidrBlock", "This is not a valid CIDR block.");
   if (block->prefix_bits > kSubnetPrefixBitsMax ||
       !contains(parse_ipv4_block(vpc.cidr).value(), *block))
-    return refused("InvalidSubnet.Range", "The CIDR '" + text + "' is invalid.");
+    return ec2_failure("InvalidSubnet.Range", "The CIDR '" + text + "' is invalid.");
   for (const auto& [id, other] : networks.subnets)
     if (other.vpc == vpc.id && overlap(parse_ipv4_block(other.cidr).value(), *block))
-      return refused("InvalidSubnet.Conflict",
-                     "The CIDR '" + text + "' conflicts with another subnet");
+      return ec2_failure("InvalidSubnet.Conflict",
+                         "The CIDR '" + text + "' conflicts with another subnet");
   return *block;
 }
 
@@ -90,7 +90,7 @@ Outcome<aws::CreateSubnetResult> create_subnet(const Edit& edit,
                                                const aws::CreateSubnetRequest& in) {
   Networks& networks = edit.networks;
   if (auto failure = refuse_unoffered(in)) return *std::move(failure);
-  if (!in.cidr_block) return no_parameter("CidrBlock");
+  if (!in.cidr_block) return absent_parameter("CidrBlock");
   const Vpc& vpc = *TRY(find(networks.vpcs, kVpcId, *in.vpc_id));
   Subnet subnet;
   subnet.zone = TRY(zone_of(edit.context, in));
@@ -98,8 +98,8 @@ Outcome<aws::CreateSubnetResult> create_subnet(const Edit& edit,
   const auto of_vpc = std::ranges::count_if(
       networks.subnets, [&](const auto& each) { return each.second.vpc == vpc.id; });
   if (size_t(of_vpc) >= kSubnetsOfVpcMax || networks.subnets.size() >= kSubnetsMax)
-    return refused("SubnetLimitExceeded",
-                   "The maximum number of subnets in VPC '" + vpc.id + "' has been reached.");
+    return ec2_failure("SubnetLimitExceeded",
+                       "The maximum number of subnets in VPC '" + vpc.id + "' has been reached.");
   subnet.id = edit.make_id(kSubnetId.prefix);
   subnet.vpc = vpc.id;
   subnet.tags = TRY(tags_for(kSubnetId, in.tag_specifications));
@@ -159,8 +159,8 @@ Outcome<aws::Nothing> modify_subnet_attribute(const Edit& edit,
                                               const aws::ModifySubnetAttributeRequest& in) {
   Subnet& subnet = *TRY(find(edit.networks.subnets, kSubnetId, *in.subnet_id));
   if (!in.map_public_ip_on_launch)
-    return refused("UnsupportedOperation",
-                   "This server supports only the subnet attribute MapPublicIpOnLaunch");
+    return ec2_failure("UnsupportedOperation",
+                       "This server supports only the subnet attribute MapPublicIpOnLaunch");
   subnet.public_addresses = in.map_public_ip_on_launch->value.value_or(false);
   return aws::Nothing{};
 }

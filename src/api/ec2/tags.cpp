@@ -12,13 +12,14 @@ size_t characters(std::string_view text) {
 }
 
 Outcome<Done> check_tag(const std::string& key, const std::string& value) {
-  if (key.empty()) return bad_value(key, "key", "Tag key cannot be empty.");
+  if (key.empty()) return invalid_value(key, "key", "Tag key cannot be empty.");
   if (characters(key) > kTagKeyCharactersMax)
-    return bad_value(key, "key", "Tag key exceeds the maximum length of 128 characters.");
+    return invalid_value(key, "key", "Tag key exceeds the maximum length of 128 characters.");
   if (characters(value) > kTagValueCharactersMax)
-    return bad_value(value, "value", "Tag value exceeds the maximum length of 256 characters.");
+    return invalid_value(value, "value", "Tag value exceeds the maximum length of 256 characters.");
   if (key.starts_with("aws:"))
-    return bad_value(key, "key", "Tag keys starting with 'aws:' are reserved for internal use.");
+    return invalid_value(key, "key",
+                         "Tag keys starting with 'aws:' are reserved for internal use.");
   return Done{};
 }
 
@@ -39,8 +40,8 @@ void for_each_tagged(N& networks, const Visit& visit) {
 
 Failure unknown_resource(const std::string& id) {
   for (const IdForm* form : {&kVpcId, &kSubnetId, &kGroupId, &kGatewayId, &kRouteTableId, &kRuleId})
-    if (id.starts_with(form->prefix)) return unknown_id(*form, id);
-  return refused("InvalidID", "The ID '" + shorten(id, 256) + "' is not valid");
+    if (id.starts_with(form->prefix)) return invalid_id(*form, id);
+  return ec2_failure("InvalidID", "The ID '" + shorten(id, 256) + "' is not valid");
 }
 
 // The tags of the named resources.
@@ -119,8 +120,8 @@ Outcome<Done> add_tags(Tags& tags, const std::vector<aws::Tag>& added) {
     tags[key] = value;
   }
   if (tags.size() > kTagsMax)
-    return refused("TagLimitExceeded",
-                   "The maximum number of tags per resource is " + std::to_string(kTagsMax));
+    return ec2_failure("TagLimitExceeded",
+                       "The maximum number of tags per resource is " + std::to_string(kTagsMax));
   return Done{};
 }
 

@@ -45,7 +45,7 @@ std::optional<Failure> refuse_unoffered(const aws::CreateVpcRequest& in) {
         {in.ipv6_netmask_length.has_value(), "Ipv6NetmaskLength"},
         {in.vpc_encryption_control.has_value(), "VpcEncryptionControl"},
         {in.amazon_provided_ipv6_cidr_block.value_or(false), "AmazonProvidedIpv6CidrBlock"}})
-    if (given) return not_offered(name);
+    if (given) return unsupported_parameter(name);
   return std::nullopt;
 }
 
@@ -54,11 +54,11 @@ Outcome<aws::CreateVpcResult> create_vpc(const Edit& edit, const aws::CreateVpcR
   if (!in.cidr_block)
     return missing_parameter("Either 'cidrBlock' or 'ipv4IpamPoolId' should be provided.");
   const auto block = parse_ipv4_block(*in.cidr_block);
-  if (!block) return bad_value(*in.cidr_block, "cidrBlock", kNoBlock);
+  if (!block) return invalid_value(*in.cidr_block, "cidrBlock", kNoBlock);
   if (block->prefix_bits < kVpcPrefixBitsMin || block->prefix_bits > kVpcPrefixBitsMax)
-    return refused("InvalidVpc.Range", "The CIDR '" + *in.cidr_block + "' is invalid.");
+    return ec2_failure("InvalidVpc.Range", "The CIDR '" + *in.cidr_block + "' is invalid.");
   if (edit.networks.vpcs.size() >= kVpcsMax)
-    return refused("VpcLimitExceeded", "The maximum number of VPCs has been reached.");
+    return ec2_failure("VpcLimitExceeded", "The maximum number of VPCs has been reached.");
   Tags tags = TRY(tags_for(kVpcId, in.tag_specifications));
   Vpc& vpc = add_vpc(edit.networks, to_string(*block), edit.make_id);
   vpc.tenancy = in.instance_tenancy.value_or("default");
@@ -71,8 +71,8 @@ Outcome<aws::CreateVpcResult> create_vpc(const Edit& edit, const aws::CreateVpcR
 Outcome<aws::CreateDefaultVpcResult> create_default_vpc(const Edit& edit,
                                                         const aws::CreateDefaultVpcRequest&) {
   if (edit.networks.default_vpc())
-    return refused("DefaultVpcAlreadyExists",
-                   "A Default VPC already exists for this account in this region.");
+    return ec2_failure("DefaultVpcAlreadyExists",
+                       "A Default VPC already exists for this account in this region.");
   const Vpc& vpc = add_default_vpc(edit.networks, edit.context.region, edit.make_id);
   return aws::CreateDefaultVpcResult{.vpc = shown(edit.networks, edit.context, vpc)};
 }
@@ -127,8 +127,8 @@ Outcome<aws::Nothing> delete_vpc(const Edit& edit, const aws::DeleteVpcRequest& 
   Networks& networks = edit.networks;
   const std::string id = TRY(find(networks.vpcs, kVpcId, *in.vpc_id))->id;
   if (in_use(networks, id))
-    return refused("DependencyViolation",
-                   "The vpc '" + id + "' has dependencies and cannot be deleted.");
+    return ec2_failure("DependencyViolation",
+                       "The vpc '" + id + "' has dependencies and cannot be deleted.");
   std::erase_if(networks.groups, [&](const auto& each) { return each.second.vpc == id; });
   std::erase_if(networks.route_tables, [&](const auto& each) { return each.second.vpc == id; });
   networks.vpcs.erase(id);

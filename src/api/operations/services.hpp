@@ -34,7 +34,7 @@
 #include "operations/context.hpp"
 #include "operations/rate_limiter.hpp"
 #include "operations/request_statistics.hpp"
-#include "operations/server_facts.hpp"
+#include "operations/server_status.hpp"
 #include "policy/identities.hpp"
 #include "policy/principal_settings.hpp"
 
@@ -126,7 +126,7 @@ struct Services {
   RequestStatistics* statistics = nullptr;   // nullptr: requests are not counted
   IdentityStore* identities = nullptr;       // required by IAM's operations
   // May read the disk; called from many threads. Unset: DescribeServer is rejected.
-  std::function<ServerFacts()> server_facts = nullptr;
+  std::function<ServerStatus()> server_status = nullptr;
   // Makes a token that opens a session of the console for the principal. Unset:
   // CreateConsoleSession is rejected.
   std::function<ConsoleToken(const Context&)> issue_console_token = nullptr;

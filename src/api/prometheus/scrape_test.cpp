@@ -146,7 +146,7 @@ TEST_F(ScrapeWorld, AClientWithoutATokenReachesTheApi) {
 }
 
 TEST_F(ScrapeWorld, WrongTokensAreRefusedAlike) {
-  const auto ann = tenants.user("ann", allow(R"("*")", R"("*")"));
+  const auto ann = tenants.add_user("ann", allow(R"("*")", R"("*")"));
   auto wrong_secret = ann;
   wrong_secret.keys.secret_access_key = "guess";
   for (const Reply& reply :
@@ -161,7 +161,7 @@ TEST_F(ScrapeWorld, WrongTokensAreRefusedAlike) {
 }
 
 TEST_F(ScrapeWorld, ATokenEndsWithItsKey) {
-  const auto ann = tenants.user("ann", allow(R"("*")", R"("*")"));
+  const auto ann = tenants.add_user("ann", allow(R"("*")", R"("*")"));
   EXPECT_EQ(get_as(ann).status, 200);
   EXPECT_EQ(get("Bearer a-token-of-ann-1234").status, 200);
   tenants.identities->put(
@@ -170,7 +170,7 @@ TEST_F(ScrapeWorld, ATokenEndsWithItsKey) {
 }
 
 TEST_F(ScrapeWorld, APrincipalSeesOnlyJobsThatItMayDescribe) {
-  const Reply none = get_as(tenants.user("outsider", allow(R"("sagemaker:*")", R"("*")")));
+  const Reply none = get_as(tenants.add_user("outsider", allow(R"("sagemaker:*")", R"("*")")));
   EXPECT_EQ(none.status, 403);
   EXPECT_TRUE(has(none, "trainyard:GetMetrics")) << none.body;
 
@@ -179,14 +179,14 @@ TEST_F(ScrapeWorld, APrincipalSeesOnlyJobsThatItMayDescribe) {
           {"Effect":"Allow","Action":"trainyard:GetMetrics","Resource":"*"},
           {"Effect":"Allow","Action":"trainyard:DescribeJob","Resource":[)" +
       std::string(kJobArn) + "]}]}";
-  const Reply own = get_as(tenants.user("ann", two));
+  const Reply own = get_as(tenants.add_user("ann", two));
   EXPECT_EQ(own.status, 200) << own.body;
   EXPECT_TRUE(has(own, "job_name=\"mnist-1\"")) << own.body;
   EXPECT_FALSE(has(own, "rival")) << own.body;
   EXPECT_FALSE(has(own, "trainyard_agents")) << own.body;
   EXPECT_FALSE(has(own, "trainyard_scrape_seconds")) << own.body;
 
-  const Reply server = get_as(tenants.user(
+  const Reply server = get_as(tenants.add_user(
       "operator", allow(R"("trainyard:GetMetrics","trainyard:DescribeServer")", R"("*")")));
   EXPECT_TRUE(has(server, "trainyard_agents 1")) << server.body;
   EXPECT_FALSE(has(server, "trainyard_bucket_bytes")) << server.body;
@@ -219,7 +219,7 @@ TEST_F(ScrapeWorld, JobsThatWaitOrAreOverHaveNoSeries) {
   for (const auto state : {domain::JobState::waiting, domain::JobState::completed}) {
     auto job = tenants.job("mnist-1", 17);
     job.state = state;
-    tenants.keep(job);
+    tenants.put_job(job);
     EXPECT_FALSE(has(get_as(tenants.owner), "mnist-1"));
   }
 }

@@ -57,7 +57,7 @@ TEST_F(WriteWorld, PointsAreStoredInTheirNamespace) {
 
 TEST_F(WriteWorld, AUserNeedsTheRightToPutMetricData) {
   const auto of = [&](const char* name, const char* space) {
-    return tenants.user(
+    return tenants.add_user(
         name, allow(R"("cloudwatch:PutMetricData")", R"("*")",
                     std::string(R"(,"Condition":{"StringEquals":{"cloudwatch:namespace":")") +
                         space + "\"}}"));

@@ -52,8 +52,11 @@ constexpr EnumTable<ShapeKind> kWanted{"kind of shape",
 class Reader {
  public:
   Result<void> read(const Shape& shape, TimestampFormat format, element from, void* to, int depth) {
-    if (depth > kDepthMax) return invalid("the document is nested too deep");
-    if (++values_ > kValuesMax) return invalid("the document holds too many values");
+    if (depth > kDepthMax)
+      return invalid("the document is nested too deeply: at most " + std::to_string(kDepthMax) +
+                     " levels");
+    if (++values_ > kValuesMax)
+      return invalid("the document has more than " + std::to_string(kValuesMax) + " values");
     switch (shape.kind) {
       case ShapeKind::structure:
         return structure(shape, from, to, depth);

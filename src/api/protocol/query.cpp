@@ -28,7 +28,8 @@ Result<Node> tree_of(const NameValues& parameters) {
     int depth = 0;
     for (const auto step : split(name, '.')) {
       if (++depth > kDepthMax)
-        return invalid("the parameter " + shorten(name, 100) + " is nested too deep");
+        return invalid("the parameter " + shorten(name, 100) + " is nested too deeply: at most " +
+                       std::to_string(kDepthMax) + " levels");
       node = &node->children[step];
     }
     if (!node->value) node->value = value;
@@ -50,7 +51,9 @@ std::vector<const Node*> numbered(const Node& node) {
 
 Result<void> read_node(const Shape& shape, TimestampFormat format, const Node& node, void* to,
                        int depth) {
-  if (depth > kDepthMax) return invalid("the parameters are nested too deep");
+  if (depth > kDepthMax)
+    return invalid("the parameters are nested too deeply: at most " + std::to_string(kDepthMax) +
+                   " levels");
   switch (shape.kind) {
     case ShapeKind::structure:
       for (const Member& member : shape.members) {
@@ -82,7 +85,8 @@ Result<void> read_node(const Shape& shape, TimestampFormat format, const Node& n
         const auto key = entry->children.find(shape.key_name),
                    value = entry->children.find(shape.value_name);
         if (key == entry->children.end() || value == entry->children.end() || !key->second.value)
-          return invalid("an entry of a map has no key or no value");
+          return invalid("a map entry needs both " + std::string(shape.key_name) + " and " +
+                         std::string(shape.value_name));
         TRY(read_node(*shape.element, TimestampFormat::unset, value->second,
                       shape.insert(to, std::string(*key->second.value)), depth + 1));
       }
@@ -107,7 +111,8 @@ Result<NameValues> read_form(std::string_view form) {
     std::string value = equals == std::string_view::npos
                             ? std::string()
                             : TRY(percent_decode(part.substr(equals + 1), true));
-    if (!is_utf8(name) || !is_utf8(value)) return invalid("the form is not UTF-8");
+    if (!is_utf8(name) || !is_utf8(value))
+      return invalid("the form parameter '" + shorten(name, 100) + "' is not valid UTF-8");
     out.emplace_back(std::move(name), std::move(value));
   }
   return out;

@@ -1,4 +1,5 @@
-// Describes shapes in tables, so that one generic reader, writer and checker works on all of them.
+// Defines the tables that describe shapes, so that one generic reader, writer and checker works on
+// all of them.
 //
 // For each service of operations.txt, shapes/generate.py makes the structures (plain C++, with
 // optional members) and tables of the types below. The generic code walks the tables, and accesses
@@ -38,7 +39,7 @@ enum class Location : uint8_t { body, header, prefixed_headers, uri, query_strin
 
 struct Shape;
 
-// Makes and finds the value of an optional member. One for each type, not for each member.
+// Makes and finds the value of an optional member. One object for each type, shared by its members.
 struct MemberAccess {
   void* (*emplace)(void* member);
   const void* (*find)(const void* member);  // nullptr: not set
@@ -70,7 +71,7 @@ struct Member {
   }
 };
 
-// Makes and destroys a value of a type that only the tables know.
+// Makes and destroys a value whose type only the table has.
 struct Lifetime {
   void* (*make)();
   void (*destroy)(void* value);
@@ -82,7 +83,7 @@ struct Shape {
   // Constraints: the length of strings, lists and maps; the value of numbers.
   std::optional<double> minimum = {}, maximum = {};
   std::string_view pattern = {};
-  // in the service, for the cache of compiled patterns
+  // the pattern's number in the service, for the cache of compiled patterns
   uint32_t pattern_index = 0;
   std::span<const std::string_view> values = {};  // of an enumeration
   TimestampFormat timestamp_format = TimestampFormat::unset;
@@ -91,7 +92,7 @@ struct Shape {
   const Member* payload = nullptr;  // the member that is the whole body
   bool is_union = false;
   std::string_view xml_name = {};  // of the root element; "" = the shape's name
-  bool unwrapped = false;          // as a document, its one member is the root element
+  bool unwrapped = false;          // the root element of its document is its only member
   // list and map
   const Shape* element = nullptr;
   const Shape* key = nullptr;
@@ -142,7 +143,6 @@ struct Service {
 };
 
 // -- templates for the generated tables
-// -------------------------------------------------------------
 
 // Owns a member of a recursive structure, and copies it with its owner.
 template <class T>

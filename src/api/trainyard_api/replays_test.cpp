@@ -12,8 +12,8 @@ namespace {
 
 namespace own = shapes::trainyard;
 
-// `running-1` of bob holds half of the machine since a minute, `done-1` of ann held all of it
-// before.
+// `running-1` (bob) has held half of the machine for five minutes; `done-1` (ann) held all of it
+// for the five minutes before.
 struct ReplayWorld : OperationsWorld, ::testing::Test {
   ReplayWorld() : OperationsWorld(trainyard_api::add_replays) {
     context.principal.kind = PrincipalKind::owner;

@@ -19,34 +19,35 @@ std::vector<own::JobStateCount> count_jobs(control::Control& control) {
 }
 
 own::DescribeServerResponse shown(const Settings& settings, const Services& services,
-                                  const ServerFacts& facts) {
+                                  const ServerStatus& status) {
   own::DescribeServerResponse out;
   out.account = settings.account;
-  out.endpoint = facts.endpoint;
-  out.start_time = facts.started;
-  out.data_directory = facts.data_directory;
-  set_unless_empty(out.config_file, facts.config_file);
-  set_unless_empty(out.log_file, facts.log_file);
-  out.disk_free_bytes = int64_t(facts.disk_free_bytes);
-  out.disk_size_bytes = int64_t(facts.disk_size_bytes);
-  out.disk_reserve_bytes = int64_t(facts.disk_reserve_bytes);
-  out.ledger_bytes = int64_t(facts.ledger_bytes);
+  out.endpoint = status.endpoint;
+  out.start_time = status.started;
+  out.data_directory = status.data_directory;
+  set_unless_empty(out.config_file, status.config_file);
+  set_unless_empty(out.log_file, status.log_file);
+  out.disk_free_bytes = int64_t(status.disk_free_bytes);
+  out.disk_size_bytes = int64_t(status.disk_size_bytes);
+  out.disk_reserve_bytes = int64_t(status.disk_reserve_bytes);
+  out.ledger_bytes = int64_t(status.ledger_bytes);
   out.jobs = count_jobs(services.control);
-  out.agents = int64_t(facts.agents);
-  out.certificate_names = facts.certificate_names;
-  out.certificate_end_time = facts.certificate_ends;
+  out.agents = int64_t(status.agents);
+  out.certificate_names = status.certificate_names;
+  out.certificate_end_time = status.certificate_ends;
   out.errors.emplace();
-  for (const ServerError& error : facts.errors) out.errors->push_back({error.at, error.message});
-  out.warnings = facts.warnings;
+  for (const ServerError& error : status.errors) out.errors->push_back({error.at, error.message});
+  out.warnings = status.warnings;
   return out;
 }
 
 }  // namespace
 
 void add_server(OperationTable& table, const Settings& settings, const Services& services) {
-  if (!services.server_facts) return;
+  if (!services.server_status) return;
   table.add<own::DescribeServer>([&](const Context&, const own::DescribeServerRequest&) {
-    return Outcome<own::DescribeServerResponse>(shown(settings, services, services.server_facts()));
+    return Outcome<own::DescribeServerResponse>(
+        shown(settings, services, services.server_status()));
   });
 }
 

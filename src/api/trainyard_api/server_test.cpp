@@ -10,10 +10,10 @@ namespace {
 namespace own = shapes::trainyard;
 
 struct World : OperationsWorld {
-  ServerFacts facts;
+  ServerStatus status;
   World() {
     settings.account = "123456789012";
-    services.server_facts = [this] { return facts; };
+    services.server_status = [this] { return status; };
     add_server(table, settings, services);
   }
   void add_job(const std::string& name, domain::JobState state) {
@@ -24,16 +24,16 @@ struct World : OperationsWorld {
   }
 };
 
-TEST(DescribeServer, ReportsTheServersFacts) {
+TEST(DescribeServer, ReportsTheServersStatus) {
   World world;
-  world.facts.endpoint = "http://127.0.0.1:4566";
-  world.facts.disk_free_bytes = 7;
-  world.facts.ledger_bytes = 5;
-  world.facts.agents = 3;
-  world.facts.certificate_names = {"yard.lan"};
-  world.facts.certificate_ends = world.clock.now() + 24h;
-  world.facts.errors = {{world.clock.now(), "control: placing failed"}};
-  world.facts.warnings = {"quota[0].who: user or role 'bob' not found"};
+  world.status.endpoint = "http://127.0.0.1:4566";
+  world.status.disk_free_bytes = 7;
+  world.status.ledger_bytes = 5;
+  world.status.agents = 3;
+  world.status.certificate_names = {"yard.lan"};
+  world.status.certificate_ends = world.clock.now() + 24h;
+  world.status.errors = {{world.clock.now(), "control: placing failed"}};
+  world.status.warnings = {"quota[0].who: user or role 'bob' not found"};
   auto out = world.call<own::DescribeServer>({});
   ASSERT_TRUE(out);
   EXPECT_EQ(out->account, "123456789012");
@@ -42,7 +42,7 @@ TEST(DescribeServer, ReportsTheServersFacts) {
   EXPECT_EQ(out->ledger_bytes, 5);
   EXPECT_EQ(out->agents, 3);
   EXPECT_EQ(out->certificate_names, std::vector<std::string>{"yard.lan"});
-  EXPECT_EQ(out->certificate_end_time, world.facts.certificate_ends);
+  EXPECT_EQ(out->certificate_end_time, world.status.certificate_ends);
   ASSERT_EQ(out->errors->size(), 1u);
   EXPECT_EQ(out->errors->at(0).message, "control: placing failed");
   EXPECT_EQ(out->warnings->size(), 1u);

@@ -1,5 +1,5 @@
-// Sets up the API with an owner, buckets and jobs, to which a test adds users and roles, for tests
-// of what principals may do.
+// TestTenants sets up the API with an owner, buckets and jobs, for tests of what principals may do.
+// A test adds users and roles.
 //
 // Threads: confined to the test's thread.
 #pragma once
@@ -90,18 +90,21 @@ struct TestTenants : TestServer {
     out.attempts.push_back({.number = 1, .state = domain::AttemptState::running});
     return out;
   }
-  void keep(domain::Job job) {  // adds it, or replaces the job of its name
+  // Adds the job, or replaces the job with its name.
+  void put_job(domain::Job job) {
     const domain::JobKey key = job.key;
     control.jobs[key] = std::make_shared<const domain::Job>(std::move(job));
   }
-  void add_job(const std::string& name, uint64_t number) { keep(job(name, number)); }
+  void add_job(const std::string& name, uint64_t number) { put_job(job(name, number)); }
 
+  // Issues temporary keys of the session.
   in_memory::Signing keys(const RoleSession& session, Duration lifetime = 1h) {
     const auto made =
         issue_keys(settings.temporary_key_secret, session, clock.now(), lifetime, random);
     return {{made.access_key_id, made.secret_access_key, made.session_token}, "eu-west-1"};
   }
-  in_memory::Signing keys_of(const std::string& name) {  // keys of the job's first attempt
+  // Issues the keys of the job's first attempt.
+  in_memory::Signing keys_of(const std::string& name) {
     const auto& found = *control.jobs.at({"eu-west-1", name});
     return keys({.role_arn = found.spec.role_arn,
                  .session_name = "SageMaker-j" + std::to_string(found.number) + "a1",
@@ -111,7 +114,8 @@ struct TestTenants : TestServer {
                  .attempt = 1,
                  .person = found.spec.principal});
   }
-  in_memory::Signing user(const std::string& name, const std::string& policy) {  // adds it
+  // Adds a user with an inline policy, and returns the user's keys.
+  in_memory::Signing add_user(const std::string& name, const std::string& policy) {
     policy::User made;
     made.name = name;
     made.id = "AIDA" + name;
@@ -121,7 +125,8 @@ struct TestTenants : TestServer {
         policy::AccessKey{.id = "AKIA" + name, .user = name, .secret = name + "-secret"});
     return {{"AKIA" + name, name + "-secret", ""}, "eu-west-1"};
   }
-  void role(const std::string& name, const std::string& policy, const std::string& principal) {
+  // Adds a role with an inline policy, which `principal` may assume.
+  void add_role(const std::string& name, const std::string& policy, const std::string& principal) {
     policy::Role made;
     made.name = name;
     made.id = "AROA" + name;

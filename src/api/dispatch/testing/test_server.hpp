@@ -34,7 +34,7 @@ struct TestServer {
 
   // Makes the handler with the current settings.
   void open(observe::AuditLog* audit = nullptr) {
-    services.server_facts = [] { return ServerFacts(); };
+    services.server_status = [] { return ServerStatus(); };
     api = make_api(settings, services, audit);
   }
 

@@ -1,16 +1,16 @@
-// Draws the life of a job as a trace: what its time was used for, its attempts, its status, the
-// steps of the hosts of its last attempt, and the trace files that its processes wrote.
+// Renders a job as a trace for a browser: how its time was spent, its attempts, its status, the
+// states of the hosts of its last attempt, and the trace files that its processes wrote.
 //
 //   process        thread    spans
 //   control plane  job       the job, and in it the uses of time, as DescribeJobTime has them
 //                  attempts  each attempt
 //                  status    each secondary status, with its message
 //   algo-1, ..     agent     the host, and in it its states
-//   FILE           its own   those of the file
+//   FILE           its own   the events in the file
 //
 // Instants are in the job's own time.
 //
-// Threads: pure function. Errors: none; what is left out is in the notes.
+// Threads: pure function. Errors: none; the notes list what is left out.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@
 
 namespace trainyard::api::trainyard_api {
 
-// The limit of a trace's events: a browser shows it at once, and a response is small enough to be
-// kept in memory a few times.
+// The limit of a trace's events: a browser loads it at once, and the server can hold a few such
+// responses in memory.
 inline constexpr size_t kTraceBytesMax = 8 << 20;
 inline constexpr size_t kTracedItemsMax = 1'000;  // uses of time, attempts, statuses: the last ones
 inline constexpr size_t kTracedHostsMax = 1'000;  // the first ones

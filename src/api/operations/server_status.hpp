@@ -1,5 +1,5 @@
-// ServerFacts describes the server, as DescribeServer reports it; ServerMachine is one of the
-// machines on which the server places hosts.
+// ServerStatus has what DescribeServer reports about the server. ServerMachine is a machine on
+// which the server places hosts.
 //
 // Threads: plain values.
 #pragma once
@@ -23,15 +23,15 @@ struct ServerMachine {
   double cpus = 0;
   int64_t memory_bytes = 0;
   int64_t gpus = 0;
-  std::string topology;  // "room-1/rack-7"; "": unknown
+  std::string topology;  // "room-1/rack-7"; "" = unknown
 };
 
-struct ServerFacts {
+struct ServerStatus {
   std::string endpoint;
   Instant started;
   std::string data_directory;
-  std::string config_file;  // "": none
-  std::string log_file;     // "": standard error
+  std::string config_file;  // "" = none
+  std::string log_file;     // "" = standard error
   uint64_t disk_free_bytes = 0, disk_size_bytes = 0, disk_reserve_bytes = 0;
   uint64_t ledger_bytes = 0;
   size_t agents = 0;

@@ -1,7 +1,7 @@
-// Collects what the server knows about itself, for `trainyard status`.
+// Collects the server's status for `trainyard status`.
 //
-// Threads: callable from anywhere. Lifetime: all sources outlive the calls. Errors: none; what
-// cannot be read is 0 or empty.
+// Threads: callable from anywhere. Lifetime: all sources outlive the calls. Errors: none; a
+// value that cannot be read is 0 or empty.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 #include "base/time.hpp"
 #include "gateway/agents.hpp"
 #include "operations/identity_store.hpp"
-#include "operations/server_facts.hpp"
+#include "operations/server_status.hpp"
 #include "trainyard/serve_settings.hpp"
 #include "trainyard/server_log.hpp"
 
 namespace trainyard::apps {
 
-struct FactSources {
+struct ServerStatusSources {
   const ServerLog& log;
   gateway::Agents& agents;
   const api::IdentityStore& identities;
@@ -28,7 +28,7 @@ struct FactSources {
   uint64_t disk_reserve_bytes = 0;
 };
 
-api::ServerFacts facts_of(const FactSources& sources);
+api::ServerStatus server_status_of(const ServerStatusSources& sources);
 
 std::vector<api::ServerMachine> server_machines_of(const std::vector<launch::Machine>& machines);
 

@@ -1,4 +1,4 @@
-#include "trainyard/server_facts.hpp"
+#include "trainyard/server_status.hpp"
 
 #include <filesystem>
 #include <system_error>
@@ -22,29 +22,29 @@ uint64_t ledger_bytes(const std::string& data_directory) {
 
 }  // namespace
 
-api::ServerFacts facts_of(const FactSources& sources) {
-  api::ServerFacts facts;
-  facts.endpoint = sources.endpoint;
-  facts.started = sources.started;
-  facts.data_directory = sources.data_directory;
-  facts.config_file = sources.config_file;
-  facts.log_file = sources.log_file;
+api::ServerStatus server_status_of(const ServerStatusSources& sources) {
+  api::ServerStatus status;
+  status.endpoint = sources.endpoint;
+  status.started = sources.started;
+  status.data_directory = sources.data_directory;
+  status.config_file = sources.config_file;
+  status.log_file = sources.log_file;
   std::error_code unknown;
   const auto space = std::filesystem::space(sources.data_directory, unknown);
   if (!unknown) {
-    facts.disk_free_bytes = space.available;
-    facts.disk_size_bytes = space.capacity;
+    status.disk_free_bytes = space.available;
+    status.disk_size_bytes = space.capacity;
   }
-  facts.disk_reserve_bytes = sources.disk_reserve_bytes;
-  facts.ledger_bytes = ledger_bytes(sources.data_directory);
-  facts.agents = sources.agents.linked();
+  status.disk_reserve_bytes = sources.disk_reserve_bytes;
+  status.ledger_bytes = ledger_bytes(sources.data_directory);
+  status.agents = sources.agents.linked();
   if (const auto certificate = net::read_certificate(sources.data_directory + "/tls/server.pem")) {
-    facts.certificate_names = certificate->names;
-    facts.certificate_ends = certificate->ends;
+    status.certificate_names = certificate->names;
+    status.certificate_ends = certificate->ends;
   }
-  facts.errors = sources.log.errors();
-  facts.warnings = config_warnings(*sources.settings.all(), *sources.identities.snapshot());
-  return facts;
+  status.errors = sources.log.errors();
+  status.warnings = config_warnings(*sources.settings.all(), *sources.identities.snapshot());
+  return status;
 }
 
 std::vector<api::ServerMachine> server_machines_of(const std::vector<launch::Machine>& machines) {
