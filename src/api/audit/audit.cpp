@@ -204,7 +204,7 @@ std::string audit_record(const AnsweredRequest& request) {
 
 // A successful read is cheap for the client and its record costs a KiB of disk, so reads beyond the
 // rate of a polling client are not recorded.
-bool AuditTrail::floods(const AnsweredRequest& request) {
+bool AuditTrail::exceeds_read_rate(const AnsweredRequest& request) {
   static constexpr RateLimits kRecorded{.reads_per_second = 100};
   return request.error_code.empty() && is_read_only(request.operation) &&
          !recorded_reads_.admit(request.context.principal.name, OperationClass::reads, kRecorded,
@@ -213,7 +213,7 @@ bool AuditTrail::floods(const AnsweredRequest& request) {
 
 // The record of a read never waits for a full queue, since the read may run on an I/O thread.
 void AuditTrail::append(const AnsweredRequest& request) {
-  if (!log_ || !is_recorded(request) || floods(request)) return;
+  if (!log_ || !is_recorded(request) || exceeds_read_rate(request)) return;
   const auto when_full =
       is_read_only(request.operation) ? observe::WhenFull::drop : observe::WhenFull::wait;
   if (auto kept = log_->append(audit_record(request), request.context.now, when_full); !kept)

@@ -36,22 +36,23 @@ struct AnsweredRequest {
   const shapes::Service& service;
   std::string_view operation;  // "CreateTrainingJob"
   int status = 200;
-  std::string_view error_code;                      // "" = the request succeeded
+  std::string_view error_code;                      // "" = success
   std::vector<std::string> resources;               // ARNs
   std::string event_id;                             // unique
-  std::string host = {};                            // of a shell: "algo-1"
+  std::string host = {};                            // where a shell ran: "algo-1"
   std::optional<std::chrono::seconds> lasted = {};  // only in kShellEnded
 };
 
-// Returns whether the operation's name begins with a verb of reading: Describe, Get, Head, List ..
+// Returns whether the operation's name begins with a verb for reading: Describe, Get, Head, List ..
 bool is_read_only(std::string_view operation);
 bool is_recorded(const AnsweredRequest& request);
 // Makes a JSON object in CloudTrail's format on one line, with the first 100 resources.
 std::string audit_record(const AnsweredRequest& request);
 
-// Appends the records of requests that is_recorded. `log` nullptr: none are recorded. Threads:
-// callable from anywhere.
-// Lifetime: `log` and `clock` outlive it.
+// AuditTrail appends the records of requests that is_recorded() accepts to the log. Without a log
+// it does nothing.
+//
+// Threads: callable from anywhere. Lifetime: `log` and `clock` outlive it.
 class AuditTrail {
  public:
   AuditTrail(observe::AuditLog* log, Clock& clock) : log_(log), clock_(clock) {}
@@ -60,7 +61,7 @@ class AuditTrail {
   void append(const AnsweredRequest& request);
 
  private:
-  bool floods(const AnsweredRequest& request);
+  bool exceeds_read_rate(const AnsweredRequest& request);
 
   observe::AuditLog* const log_;
   Clock& clock_;

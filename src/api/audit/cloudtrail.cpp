@@ -1,4 +1,4 @@
-// CloudTrail's LookupEvents, which reads the audit log.
+// Implements CloudTrail's LookupEvents, which reads the audit log.
 #include "shapes/cloudtrail.hpp"
 
 #include "audit/audit.hpp"

@@ -101,7 +101,7 @@ constexpr AccessRow kRows[] = {
     {"cloudwatch", "PutMetricAlarm PutCompositeAlarm SetAlarmState", "", kAlarm},
     {"cloudwatch", "DeleteAlarms EnableAlarmActions DisableAlarmActions", "",
      "arn:{partition}:cloudwatch:{region}:{account}:alarm:{AlarmNames[]}"},
-    // As on AWS, what is listed is authorised for all alarms, or for one by its name.
+    // As on AWS, a list is authorised for all alarms, or for one by its name.
     {"cloudwatch", "DescribeAlarms DescribeAlarmsForMetric", "",
      "arn:{partition}:cloudwatch:{region}:{account}:alarm:*"},
     {"cloudwatch", "DescribeAlarmHistory", "",
@@ -208,7 +208,7 @@ constexpr AccessRow kRows[] = {
     {"events", "ListRules ListRuleNamesByTarget ListEventBuses TestEventPattern", "", kAll},
     {"events", "TagResource UntagResource ListTagsForResource", "", "{ResourceARN}"},
 
-    // Creating needs the permission for a resource whose id is not known yet.
+    // The id of a new resource is not known yet, so its ARN ends with '*'.
     {"ec2", "CreateVpc CreateDefaultVpc", "", "arn:aws:ec2:{region}:{account}:vpc/*"},
     {"ec2", "DeleteVpc ModifyVpcAttribute DescribeVpcAttribute", "", kVpc},
     {"ec2", "CreateSubnet", "", "arn:aws:ec2:{region}:{account}:subnet/*"},
@@ -299,7 +299,7 @@ std::vector<std::string> values_of(const Context& context, std::string_view plac
   return texts;
 }
 
-// The resources of a template: none if a member is absent.
+// Returns the resources of a template: none if a member is absent.
 std::vector<std::string> expand(const Context& context, std::string_view text, const Shape* shape,
                                 const void* input) {
   std::vector<std::string> out{""};
@@ -309,7 +309,7 @@ std::vector<std::string> expand(const Context& context, std::string_view text, c
     text.remove_prefix(open);
     if (text.empty()) break;
     const size_t close = text.find('}');
-    CHECK(close != std::string_view::npos, "a placeholder of the table ends");
+    CHECK(close != std::string_view::npos, "each placeholder of the table is closed");
     const auto values = values_of(context, text.substr(1, close - 1), shape, input);
     std::vector<std::string> longer;
     longer.reserve(out.size() * values.size());
@@ -323,7 +323,7 @@ std::vector<std::string> expand(const Context& context, std::string_view text, c
 
 // -- resources and values that no template can express
 
-// Adds the resources that a request tags by id: the id's letters tell the type.
+// Adds the resources that a request tags by id. The prefix of an id determines the type.
 void add_tagged(const Context& context, std::string_view action, const Shape& shape,
                 const void* input, Accesses& out) {
   static constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
@@ -344,8 +344,8 @@ void add_tagged(const Context& context, std::string_view action, const Shape& sh
   }
 }
 
-// The ARN of a definition's campaign. Without a name, which the operation rejects, it is the ARN of
-// any campaign.
+// Returns the ARN of a definition's campaign. For a definition without a name, which the operation
+// rejects, it is the ARN of all campaigns.
 std::string campaign_arn(const Context& context, const Shape& shape, const void* input) {
   const auto json = parse_json(member_text(shape, input, "Definition"));
   const auto name =
@@ -535,7 +535,7 @@ const AccessTable& AccessTable::shared() {
   return table;
 }
 
-bool AccessTable::knows(const shapes::OperationShape& operation) const {
+bool AccessTable::has(const shapes::OperationShape& operation) const {
   if (operation.service->name == "iam") return true;
   return lines_.contains(std::string(operation.service->name).append(" ").append(operation.name));
 }
@@ -554,7 +554,7 @@ Accesses AccessTable::find(const Context& context, const shapes::OperationShape&
   }
   const auto [begin, end] =
       lines_.equal_range(std::string(service).append(" ").append(operation.name));
-  CHECK(begin != end, "every operation has a line");
+  CHECK(begin != end, "the table has a line for the operation");
   bool free = false;
   for (auto line = begin; line != end; ++line) {
     if (line->second.resource.empty()) {

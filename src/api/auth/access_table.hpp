@@ -45,8 +45,8 @@ struct Accesses {
   std::vector<Access> all;
   ServiceValues values;
   std::vector<PassedRole> roles;  // the roles that a job of this request runs as
-  // S3 locations that a job of this request reads and writes: patterns of literals and '*', such as
-  // "bucket/prefix*".
+  // S3 locations that a job of this request reads and writes: "bucket/prefix*", where '*' matches
+  // any text.
   std::vector<std::string> reads, writes;
   // The ids of Lustre file systems that channels of a job of this request name.
   std::vector<std::string> file_systems;
@@ -59,14 +59,15 @@ inline constexpr std::string_view kMetricJobKey = "trainyard:MetricJob";
 class AccessTable {
  public:
   AccessTable();
-  // The table of this program, for all that decide.
+  // Returns the only table of the program.
   static const AccessTable& shared();
 
   // Returns whether the table has the operation.
-  bool knows(const shapes::OperationShape& operation) const;
+  bool has(const shapes::OperationShape& operation) const;
   // Returns whether a line of the operation reads members from the body of an S3 request.
   static bool needs_body(const shapes::OperationShape& operation);
-  // Requires: knows(operation).
+  // Finds what the operation accesses with `input`, a structure of its input. Requires:
+  // has(operation).
   Accesses find(const Context& context, const shapes::OperationShape& operation,
                 const void* input) const;
 

@@ -63,7 +63,7 @@ struct Authenticator::KeyCache {
     }
     std::string key = signing::verification_key(secret, claim);
     const WriterLock lock(mutex);
-    // removes those of past days and finished jobs
+    // removes keys of past days and finished jobs
     if (keys.size() >= kCachedKeysMax) keys.clear();
     keys.emplace(std::move(name), key);
     return key;
@@ -74,8 +74,8 @@ Authenticator::Authenticator(const Settings& settings, control::Control& control
     : settings_(settings), principals_(settings, control), keys_(std::make_unique<KeyCache>()) {}
 Authenticator::~Authenticator() = default;
 
-// Returns a region of this server that is in the set, the default region (the last one) first.
-// Nothing: none is.
+// Returns a region of this server that is in the set, preferring the default region, which is the
+// last one. Returns nothing if the set has none of them.
 std::optional<std::string> Authenticator::region_of(std::string_view region_set) const {
   for (auto region = settings_.regions.rbegin(); region != settings_.regions.rend(); ++region)
     if (signing::region_set_includes(region_set, *region)) return *region;
@@ -104,7 +104,7 @@ std::optional<Failure> Authenticator::resolve(const shapes::Service& service, Si
                                                  std::string(service.scope) + "'.");
 
   std::string secret;
-  if (auto lasting = principals_.of_key(claim.access_key_id, signer.principal)) {
+  if (auto lasting = principals_.find_by_key(claim.access_key_id, signer.principal)) {
     if (!claim.session_token.empty()) return token_invalid(service);
     secret = std::move(*lasting);
   } else {
@@ -116,11 +116,11 @@ std::optional<Failure> Authenticator::resolve(const shapes::Service& service, Si
     secret = std::move(keys.secret_access_key);
     if (!keys.delegation.empty()) {
       const auto delegation = parse_delegation(keys.delegation);
-      auto principal = delegation ? principals_.of_stored(*delegation, now) : delegation.error();
+      auto principal = delegation ? principals_.find_stored(*delegation, now) : delegation.error();
       if (!principal) return access_denied(service, principal.error().message);
       signer.principal = std::move(*principal);
     } else {
-      auto principal = principals_.of_session(std::move(keys.session));
+      auto principal = principals_.find_by_session(std::move(keys.session));
       if (!principal) return token_expired(service);
       signer.principal = std::move(*principal);
     }
@@ -143,7 +143,7 @@ Outcome<Signer> Authenticator::check_head(const shapes::Service& service,
   signer.claim = std::move(**read);
   if (auto failure = resolve(service, signer, now)) return std::move(*failure);
   if (!signer.claim.payload_sha256.empty()) {
-    if (auto failure = judge(service, head, signer, now)) return std::move(*failure);
+    if (auto failure = check_signature(service, head, signer, now)) return std::move(*failure);
     signer.verified = true;
   }
   if (auto failure = act_on_behalf(service, head, signer, now)) return std::move(*failure);
@@ -159,7 +159,7 @@ Outcome<Signer> Authenticator::check_form(const shapes::Service& service,
   signer.claim = std::move(*claim);
   if (auto failure = resolve(service, signer, now)) return std::move(*failure);
   const auto verdict = signing::judge_form(signer.claim, policy, signer.signing_key, now);
-  if (auto failure = take(verdict, service, signer, {}, now)) return std::move(*failure);
+  if (auto failure = apply_verdict(verdict, service, signer, {}, now)) return std::move(*failure);
   signer.verified = true;
   return signer;
 }
@@ -187,7 +187,7 @@ std::optional<Failure> Authenticator::act_on_behalf(const shapes::Service& servi
   const auto text = from_base64(described);
   const auto delegation = text ? parse_delegation(*text) : Result<Delegation>(text.error());
   if (!delegation) return refuse(": " + delegation.error().message);
-  auto principal = principals_.of_peer(*delegation, peer, now);
+  auto principal = principals_.find_for_peer(*delegation, peer, now);
   if (!principal) return access_denied(service, principal.error().message);
   signer.principal = *std::move(principal);
   signer.principal.access_key_id = peer.access_key_id;
@@ -202,7 +202,7 @@ std::optional<Failure> Authenticator::check_body(const shapes::Service& service,
   signing::Claim& claim = signer.claim;
   if (!signer.verified) {
     claim.payload_sha256 = signing::sha256_hex(body);
-    if (auto failure = judge(service, head, signer, now)) return failure;
+    if (auto failure = check_signature(service, head, signer, now)) return failure;
     signer.verified = true;
   } else if (is_sha256(claim.payload_sha256) &&
              !equal_in_constant_time(claim.payload_sha256, signing::sha256_hex(body))) {
@@ -223,20 +223,22 @@ Outcome<Signer> Authenticator::check(const shapes::Service& service, const net::
   return signer;
 }
 
-std::optional<Failure> Authenticator::judge(const shapes::Service& service,
-                                            const net::RequestHead& head, const Signer& signer,
-                                            Instant now) const {
+std::optional<Failure> Authenticator::check_signature(const shapes::Service& service,
+                                                      const net::RequestHead& head,
+                                                      const Signer& signer, Instant now) const {
   const auto& headers = head.headers.fields();
   const auto verdict =
       signing::judge(head.method, head.target, headers, signer.claim, signer.signing_key, now);
-  return take(verdict, service, signer, headers, now);
+  return apply_verdict(verdict, service, signer, headers, now);
 }
 
-// Returns the failure for a verdict. Nothing: the signature is valid, and the use of the key is
-// recorded.
-std::optional<Failure> Authenticator::take(signing::Verdict verdict, const shapes::Service& service,
-                                           const Signer& signer, const signing::HeaderList& headers,
-                                           Instant now) const {
+// Returns the failure for a verdict. For a valid signature it records the use of the key, and
+// returns nothing.
+std::optional<Failure> Authenticator::apply_verdict(signing::Verdict verdict,
+                                                    const shapes::Service& service,
+                                                    const Signer& signer,
+                                                    const signing::HeaderList& headers,
+                                                    Instant now) const {
   const signing::Claim& claim = signer.claim;
   switch (verdict) {
     case signing::Verdict::good:

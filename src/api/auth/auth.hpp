@@ -1,6 +1,6 @@
 // Finds the principal that signed a request. authorizer.hpp decides what the principal may do.
 //
-// Keys of a job expire with its attempt: the job is looked up at each request. A server that is
+// The keys of a job expire with its attempt, so each request looks up the job. A server that is
 // configured as a peer may sign requests on behalf of users and roles of this server.
 //
 // Threads: callable from many threads at once. Lifetime: settings and control outlive it.
@@ -42,25 +42,27 @@ class Authenticator {
   // Checks a form (S3's POST) by its fields. `policy`: as received, in base64.
   Outcome<Signer> check_form(const shapes::Service& service, const signing::FormSignature& form,
                              std::string_view policy, Instant now) const;
-  // Checks the rest, with the whole body: compares its hash with the head's, or, if the head has
-  // none, verifies the signature with it. Nothing: the request is the signer's.
+  // Checks the whole body, after check_head(): compares its hash with the head's, or, if the head
+  // has none, verifies the signature with it. Returns nothing if the request is valid.
   std::optional<Failure> check_body(const shapes::Service& service, const net::RequestHead& head,
                                     Signer& signer, const std::string& body, Instant now) const;
-  // Checks both. `body` nullptr: the body is not received yet, and the head must contain its hash.
+  // Checks head and body. `body` nullptr: it has not been received, and the head must contain its
+  // hash.
   Outcome<Signer> check(const shapes::Service& service, const net::RequestHead& head,
                         const std::string* body, Instant now) const;
 
  private:
   std::optional<std::string> region_of(std::string_view region_set) const;
   std::optional<Failure> resolve(const shapes::Service& service, Signer& signer, Instant now) const;
-  std::optional<Failure> take(signing::Verdict verdict, const shapes::Service& service,
-                              const Signer& signer, const signing::HeaderList& headers,
-                              Instant now) const;
-  std::optional<Failure> judge(const shapes::Service& service, const net::RequestHead& head,
-                               const Signer& signer, Instant now) const;
+  std::optional<Failure> apply_verdict(signing::Verdict verdict, const shapes::Service& service,
+                                       const Signer& signer, const signing::HeaderList& headers,
+                                       Instant now) const;
+  std::optional<Failure> check_signature(const shapes::Service& service,
+                                         const net::RequestHead& head, const Signer& signer,
+                                         Instant now) const;
 
-  // Replaces the principal of a request with kDelegationHeader by the described one, if a peer has
-  // signed the request.
+  // Replaces the principal of a request with kDelegationHeader by the described principal, if a
+  // peer signed the request.
   std::optional<Failure> act_on_behalf(const shapes::Service& service, const net::RequestHead& head,
                                        Signer& signer, Instant now) const;
 

@@ -27,13 +27,13 @@ using SharedPolicies = std::vector<std::shared_ptr<const policy::Policy>>;
 
 const policy::Policy* administrator() {
   static const policy::ManagedPolicy* const found = policy::find_managed_policy(kAdministrator);
-  CHECK(found != nullptr, "the built-in policies have an administrator's");
+  CHECK(found != nullptr, "AdministratorAccess is a built-in policy");
   return found->policy.get();
 }
 
 std::string_view bucket_of(std::string_view place) { return place.substr(0, place.find('/')); }
 
-// The policy of the bucket of an S3 resource. Other resources have none.
+// Returns the policy of the bucket of an S3 resource. Other resources have none.
 std::vector<const policy::Policy*> bucket_policy(const policy::Identities* identities,
                                                  std::string_view resource) {
   constexpr std::string_view kS3 = "arn:aws:s3:::";
@@ -61,7 +61,7 @@ std::string canonical_entity(const policy::Identities* identities, const std::st
 
 }  // namespace
 
-// A principal's rights, and the owners of the policies in them.
+// The rights of a principal, with shared ownership of their policies.
 struct Authorizer::Rights {
   bool everything = false;
   bool of_definitions = false;  // a defined user or role: its policies may read tags
@@ -112,7 +112,8 @@ Authorizer::Rights Authorizer::rights_of(const Principal& principal) const {
     }
     return rights;
   }
-  CHECK(principal.session != nullptr, "a session has its token's content");
+  CHECK(principal.session != nullptr,
+        "the principal of a session has the RoleSession of its token");
   const RoleSession& session = *principal.session;
   if (session.limited) {
     auto& of_session = rights.policies.session.emplace();
@@ -182,9 +183,9 @@ policy::Request Authorizer::request_of(const Context& context, const ServiceValu
   return request;
 }
 
-// The ARN under which the tags of a resource are stored: for a job, a child of an array or a node,
-// that of the job; for a definition without a revision, that of its newest active revision. "" =
-// the resource does not exist or has no tags.
+// Returns the ARN under which the tags of a resource are stored: for a child of an array or a node,
+// the job's; for a definition without a revision, the one of its newest active revision. "" = the
+// resource does not exist or has no tags.
 std::string Authorizer::tagged_arn(const std::string& resource) const {
   const auto parts = split(resource, ':');
   if (parts.size() < 6 ||
@@ -347,8 +348,9 @@ std::optional<Failure> Authorizer::check(const Context& context,
       for (const char* action : {"s3:PutObject", "s3:GetObject", "s3:DeleteObject"})
         need(action, place);
   }
-  // As on AWS, where a job that mounts a file system must be able to describe it. Those of the
-  // config have lists of users and roles instead (operations/shared_directories.hpp).
+  // As on AWS, the creator of a job that mounts a file system must be allowed to describe it. File
+  // systems of the config have lists of users and roles instead
+  // (operations/shared_directories.hpp).
   for (const std::string& id : accesses.file_systems)
     if (!settings_.file_systems.contains(id))
       accesses.all.push_back(

@@ -2,10 +2,11 @@
 //
 //   owner    everything
 //   user     the policies of the user and the user's groups, within the user's boundary
-//   session  of a defined role: the role's policies, within its boundary and the session's policies
-//            of an undefined role, with a job's own keys: what that job needs (job_policy.hpp) of
-//            an undefined role otherwise: nothing; with roles = "open" in the configuration:
-//            everything
+//   session  of a defined role:                    the role's policies, within its boundary and the
+//                                                  session's policies
+//            of an undefined role, with job keys:  what that job needs (job_policy.hpp)
+//            of an undefined role, otherwise:      nothing; everything if the configuration has
+//                                                  roles = "open"
 //
 // A bucket's policy also applies, except to the owner: it can deny a request, and it can allow one
 // that no policy of the principal allows.
@@ -38,13 +39,13 @@ class Authorizer {
   Authorizer(const Settings& settings, const Services& services);
   ~Authorizer();
 
-  // `input`: the operation's, decoded. Nothing: the request is allowed.
+  // `input`: a structure of the operation's input. Returns nothing if the request is allowed.
   std::optional<Failure> check(const Context& context, const shapes::OperationShape& operation,
                                const void* input) const;
-  // The same for requests that are not operations of a model.
+  // Checks a request that is not an operation of a model.
   std::optional<Failure> check(const Context& context, const shapes::Service& service,
                                std::string action, std::string resource) const;
-  // True if the principal may describe that job, in whichever region.
+  // Returns whether the principal may describe the job, in any region.
   bool may_describe(const Context& context, const domain::JobKey& job) const;
 
  private:

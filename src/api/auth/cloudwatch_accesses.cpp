@@ -36,8 +36,8 @@ void add_metric_jobs(const Shape& shape, const void* input, Accesses& out) {
   out.values.emplace_back(kMetricJobKey, std::move(jobs));
 }
 
-// An alarm publishes and stops training jobs later with the server's rights, so the principal must
-// have them.
+// Adds the actions of an alarm. The server runs them later with its own rights, so the principal
+// must have these rights.
 void add_alarm_actions(const Shape& shape, const void* input, Accesses& out) {
   for (const char* member : {"OKActions[]", "AlarmActions[]", "InsufficientDataActions[]"})
     for (std::string& arn : texts_at(&shape, input, member)) {
@@ -48,7 +48,7 @@ void add_alarm_actions(const Shape& shape, const void* input, Accesses& out) {
     }
 }
 
-// A report shows values of the events that the rule reads, as a query does.
+// Adds the log groups of an insight rule: its reports show values of their events, as queries do.
 void add_rule_groups(const Context& context, const Shape& shape, const void* input, Accesses& out) {
   const auto definition = parse_json(member_text(shape, input, "RuleDefinition"));
   if (!definition || !definition->is_object()) return;

@@ -49,7 +49,7 @@ struct DelegatedAccess::State {
         }
     }
     const auto record = format_delegation(owner);
-    CHECK(record, "an owner's record is short");
+    CHECK(record, "the record of an owner fits kDelegationBytesMax");
     return *record;
   }
 };
@@ -89,7 +89,7 @@ Result<void> DelegatedAccess::authorise(const campaign::Principal& principal,
   const Instant now = state_->services.clock.now();
   const std::string record = principal.record.empty() ? state_->owner_record() : principal.record;
   const auto delegation = TRY(parse_delegation(record).in("reading the principal of a campaign"));
-  Context context{.principal = TRY(state_->principals.of_stored(delegation, now)),
+  Context context{.principal = TRY(state_->principals.find_stored(delegation, now)),
                   .region = region,
                   .now = now};
   context.source_ip = delegation.source_ip;

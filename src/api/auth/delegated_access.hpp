@@ -1,5 +1,5 @@
-// Makes requests on behalf of absent principals: a campaign has the rights of the principal that
-// started it.
+// DelegatedAccess makes keys and decisions for requests on behalf of a principal that is not
+// present: a campaign acts with the rights of the principal that started it.
 //
 // A principal is stored as a record (delegation.hpp). The record grants no rights: each use is
 // authorised like a request of the principal at that time. The keys made here never leave this
@@ -19,8 +19,8 @@
 
 namespace trainyard::api {
 
-// Describes the principal of a request. `campaign_arn`: of the campaign that makes requests for the
-// principal, for the audit log; "" = the principal's own request.
+// Describes the principal of a request. `campaign_arn`: the campaign that will make requests for
+// the principal, for the audit log; "" = the principal's own request.
 Result<campaign::Principal> record_of(const Context& context, const std::string& campaign_arn);
 
 class DelegatedAccess {
@@ -31,9 +31,11 @@ class DelegatedAccess {
   DelegatedAccess(const Settings& settings, const Services& services);
   ~DelegatedAccess();
 
-  // Returns the owner's keys for a principal without a record.
+  // Returns temporary keys for requests of the principal; for a principal without a record, the
+  // owner's keys.
   signing::Keys keys_for(const campaign::Principal& principal) const;
-  // `resource`: "*", or "campaign/NAME" in `region`.
+  // Checks that the principal may do the action now. `resource`: "*", or "campaign/NAME" in
+  // `region`.
   Result<void> authorise(const campaign::Principal& principal, std::string_view action,
                          const std::string& resource, const std::string& region) const;
 

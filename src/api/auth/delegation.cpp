@@ -18,13 +18,15 @@ Result<void> check_session(const RoleSession& session) {
   for (const std::string* text : {&session.role_arn, &session.session_name, &session.job_region,
                                   &session.job_name, &session.person, &session.source_identity})
     if (text->size() > kTextBytesMax)
-      return invalid("a member of session is longer than 2048 bytes");
+      return invalid("a member of session is longer than " + std::to_string(kTextBytesMax) +
+                     " bytes");
   if (session.policies.size() > kSessionPoliciesMax)
     return invalid("session.policies has " + std::to_string(session.policies.size()) +
                    " policies, more than " + std::to_string(kSessionPoliciesMax));
   for (const std::string& policy : session.policies)
     if (policy.size() > kTextBytesMax)
-      return invalid("a policy of session is longer than 2048 bytes");
+      return invalid("a policy of session is longer than " + std::to_string(kTextBytesMax) +
+                     " bytes");
   if (session.role_arn.empty() || session.session_name.empty())
     return invalid("session must have role_arn and session_name");
   return {};
@@ -53,7 +55,8 @@ Result<void> check_delegation(const Delegation& delegation) {
   for (const std::string* member : {&delegation.name, &delegation.id, &delegation.invoked_by,
                                     &delegation.peer_key_id, &delegation.source_ip})
     if (member->size() > kTextBytesMax)
-      return invalid("a member of the principal is longer than 2048 bytes");
+      return invalid("a member of the principal is longer than " + std::to_string(kTextBytesMax) +
+                     " bytes");
   if (delegation.name.empty()) return invalid("a principal must have kind and name");
   if (delegation.kind == PrincipalKind::session && delegation.session.role_arn.empty())
     return invalid("the principal must have a session");
@@ -96,7 +99,9 @@ Result<std::string> format_delegation(const Delegation& delegation) {
 }
 
 Result<Delegation> parse_delegation(std::string_view text) {
-  if (text.size() > kDelegationBytesMax) return invalid("the principal's description is too long");
+  if (text.size() > kDelegationBytesMax)
+    return invalid("the principal's description has " + human_bytes(text.size()) + ", at most " +
+                   human_bytes(kDelegationBytesMax) + " are allowed");
   const Json json = TRY(parse_json(text));
   if (!json.is_object()) return invalid("the principal's description must be an object");
   if (!json.contains("kind")) return invalid("a principal must have kind and name");

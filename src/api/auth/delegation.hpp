@@ -19,14 +19,14 @@ namespace trainyard::api {
 // The header of a request that another server signs on a principal's behalf: format_delegation() in
 // base64.
 inline constexpr std::string_view kDelegationHeader = "x-amz-trainyard-principal";
-// Enough for a session with all its policies, with quotes escaped. It fits into a session token and
-// a header.
+// Enough for a session with all its policies, with quotes escaped, and small enough for a session
+// token and a header.
 inline constexpr size_t kDelegationBytesMax = 32 << 10;
 
 struct Delegation {
   PrincipalKind kind = PrincipalKind::user;
-  std::string name;  // of the user; for a session, RoleSession::person
-  // as in GetCallerIdentity; a later user of the same name has another id
+  std::string name;  // the user's name; for a session, RoleSession::person
+  // The UserId of GetCallerIdentity. A later user with the same name has another one.
   std::string id;
   RoleSession session = {};                       // only for kind session
   std::string invoked_by = {}, peer_key_id = {};  // as in Principal
@@ -35,7 +35,7 @@ struct Delegation {
 };
 
 Delegation delegation_of(const Context& context);
-// Errors: exhausted, past kDelegationBytesMax.
+// Errors: exhausted: the text would exceed kDelegationBytesMax.
 Result<std::string> format_delegation(const Delegation& delegation);
 Result<Delegation> parse_delegation(std::string_view text);
 

@@ -16,8 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto text = api::format_delegation(*read);
   if (!text) return 0;
   const auto again = api::parse_delegation(*text);
-  CHECK(bool(again), "what was written is read");
-  CHECK(*api::format_delegation(*again) == *text, "and is the same");
+  CHECK(bool(again), "a formatted description parses");
+  CHECK(*api::format_delegation(*again) == *text, "and formats to the same text");
   // A request on its behalf describes the same principal.
   api::Context context;
   api::Principal& principal = context.principal;
@@ -30,6 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     principal.session = std::make_shared<const api::RoleSession>(again->session);
   context.source_ip = again->source_ip;
   context.secure = again->secure;
-  CHECK(*api::format_delegation(api::delegation_of(context)) == *text, "and so is the context's");
+  CHECK(*api::format_delegation(api::delegation_of(context)) == *text,
+        "a request on its behalf has the same description");
   return 0;
 }

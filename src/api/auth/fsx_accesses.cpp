@@ -9,8 +9,9 @@
 namespace trainyard::api {
 namespace {
 
-// Adds the S3 places that an FSx request links or writes to: the server reads and writes them later
-// with its own rights, so the principal must have them. An invalid path is rejected later.
+// Adds the S3 locations that an FSx request links or writes to. The server reads and writes them
+// later with its own rights, so the principal must have these rights. An invalid path is rejected
+// later.
 void add_fsx_places(const shapes::Shape& shape, const void* input, Accesses& out) {
   const auto add = [&](std::string_view member, bool lists,
                        std::initializer_list<const char*> actions, const char* below = nullptr) {

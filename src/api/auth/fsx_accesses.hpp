@@ -1,5 +1,5 @@
-// Adds what a request to FSx needs in addition to the rows of the access table: rights on S3, since
-// the server acts for the caller later, and on tags.
+// Adds the accesses of an FSx request that the access table lacks: to S3, which the server reads
+// and writes later for the caller, and to tags.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace trainyard::api {
 
-// Requires: out.all has the access of the operation's row first.
+// Requires: out.all begins with the access of the operation's row.
 void add_fsx_accesses(const shapes::OperationShape& operation, const void* input, Accesses& out);
 
 }  // namespace trainyard::api

@@ -1,5 +1,5 @@
-// Lists what a request of IAM accesses: the entity that it changes or reads, with the condition
-// keys iam:PolicyARN and iam:PermissionsBoundary.
+// Adds the accesses of an IAM request: the entity that it changes or reads, with the condition keys
+// iam:PolicyARN and iam:PermissionsBoundary.
 //
 // Threads: pure functions. Errors: none.
 #pragma once

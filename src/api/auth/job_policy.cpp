@@ -125,7 +125,7 @@ std::string own_output(std::string output_uri, std::string_view job_name) {
 }
 
 std::vector<std::shared_ptr<const policy::Policy>> job_policies(const domain::Job& job) {
-  CHECK(job.attempt() != nullptr, "keys are of an attempt");
+  CHECK(job.attempt() != nullptr, "the job has an attempt");
   Documents documents;
   for (const auto& channel : job.spec.channels) add_channel(channel, documents);
   if (const auto archive = objects::parse_s3_uri(source_archive_of(job.spec)))

@@ -1,4 +1,4 @@
-// Makes the policies of a job's own keys when the job's role is not defined.
+// Makes the policies for a job's own keys if the job's role is not defined.
 //
 // They allow what the job contract needs: reading the channels and the source archive; reading and
 // writing below the output path (in the job's own directory: own_output()), the checkpoint path and
@@ -25,12 +25,12 @@ std::vector<std::shared_ptr<const policy::Policy>> job_policies(const domain::Jo
 // Escapes wildcards and variables in a text, for use in a policy.
 std::string policy_literal(std::string_view text);
 
-// The S3 URI of the job's source archive (script mode); "" = none.
+// Returns the S3 URI of the job's source archive (script mode); "" = none.
 std::string source_archive_of(const domain::JobSpec& spec);
 
-// The S3 URI of a training job's own directory, without a slash at its end: OUTPUT_PATH/JOB, or the
-// output path itself if its last part is the job's name. There, the SDK's `@remote` keeps the
-// function, its arguments and its result.
+// Returns the S3 URI of a training job's own directory, without a trailing slash: OUTPUT_PATH/JOB,
+// or the output path itself if its last part is the job's name. The SDK's `@remote` stores the
+// function, its arguments and its result there.
 std::string own_output(std::string output_uri, std::string_view job_name);
 
 }  // namespace trainyard::api

@@ -72,7 +72,7 @@ void add_exported(const Context&, std::string_view action, const Shape& shape, c
   out.all.push_back({std::string(action), "arn:aws:s3:::" + bucket + "/aws-logs-write-test"});
 }
 
-// All streams of the group in an ARN. Empty: it is another ARN.
+// Returns the ARN of all streams of the log group in `arn`; "" for any other ARN.
 std::string streams_in(const std::string& arn) {
   constexpr std::string_view kMark = ":log-group:";
   const size_t mark = arn.find(kMark);
@@ -81,13 +81,13 @@ std::string streams_in(const std::string& arn) {
   return groups + group_name(groups, arn) + ":log-stream:";
 }
 
-// The actions that send to resources of AWS for which webhooks stand, by service.
+// The actions that send to AWS resources which webhooks replace here, by service.
 constexpr std::pair<std::string_view, std::string_view> kSendActions[] = {
     {"firehose", "firehose:PutRecordBatch"},
     {"kinesis", "kinesis:PutRecords"},
     {"lambda", "lambda:InvokeFunction"}};
 
-// "": the ARN is not one of such a resource.
+// Returns the action for the ARN of such a resource; "" for any other ARN.
 std::string_view send_action(std::string_view arn) {
   const size_t partition = arn.starts_with("arn:") ? arn.find(':', 4) : std::string_view::npos;
   if (partition == std::string_view::npos) return "";
@@ -96,9 +96,9 @@ std::string_view send_action(std::string_view arn) {
   return "";
 }
 
-// Adds what a request sends log events to: a destination, a log group, a bucket with a prefix, or a
-// stream or a function for which a webhook stands. A delivery may use Hive's form of the path in a
-// bucket, which its destination does not say, so both forms need the right.
+// Adds the targets to which a request sends log events: a destination, a log group, a bucket with a
+// prefix, or a stream or function that a webhook replaces. A delivery may write Hive's form of the
+// path in a bucket, which its destination does not tell, so both forms are added.
 void add_targets(const Context& context, std::string_view action, const Shape& shape,
                  const void* input, Accesses& out) {
   constexpr std::string_view kBuckets = "arn:aws:s3:::";
@@ -120,7 +120,7 @@ void add_targets(const Context& context, std::string_view action, const Shape& s
   }
 }
 
-// Adds the logs that a delivery source reads: all streams of a group, or those of a training job.
+// Adds the logs that a delivery source reads: all streams of a group or of a training job.
 void add_delivered(const Context& context, std::string_view, const Shape& shape, const void* input,
                    Accesses& out) {
   const std::string arn = member_text(shape, input, "resourceArn");

@@ -1,4 +1,5 @@
-// Defines the lines of the access table (access_table.hpp), and those of CloudWatch Logs.
+// AccessRow is a line of the access table (access_table.hpp). kLogRows are the lines of CloudWatch
+// Logs.
 //
 // Threads: constants. Errors: none.
 #pragma once
@@ -35,7 +36,7 @@ inline constexpr AccessRow kLogRows[] = {
     // A query reads all streams of its groups.
     {"logs", "StartQuery GetLogGroupFields", "", kLogGroups},
     {"logs", "GetLogRecord", "", kLogRecord},
-    // The operations look at the principal that started the query, too.
+    // The operations also check which principal started the query.
     {"logs",
      "GetQueryResults StopQuery DescribeQueries PutQueryDefinition DescribeQueryDefinitions "
      "DeleteQueryDefinition TestMetricFilter DescribeDestinations PutResourcePolicy "
@@ -43,7 +44,7 @@ inline constexpr AccessRow kLogRows[] = {
      "", "*"},
     {"logs", "CreateExportTask", "", "arn:aws:logs:{region}:{account}:log-group:{logGroupName}"},
     {"logs", "CreateExportTask", "s3:PutObject", kExportedLogs},
-    // The server later sends with its own rights, so the principal must have them.
+    // The server sends later with its own rights, so the principal must have these rights.
     {"logs", "PutSubscriptionFilter PutDestination PutDeliveryDestination", "", kLogTargets},
     {"logs", "PutDestination PutDestinationPolicy DeleteDestination", "",
      "arn:aws:logs:{region}:{account}:destination:{destinationName}"},

@@ -1,10 +1,10 @@
-// Adds what requests of SNS and EventBridge need in addition to the table: the condition keys of
-// their members, and the rights on the targets of a rule.
+// Adds the accesses of SNS and EventBridge requests that the access table lacks: the condition keys
+// of their members, and the targets of a rule.
 //
 // The server delivers to the targets of a rule later, with its own rights, so the principal that
 // names a target must have the right to use it.
 //
-// Threads: pure functions. Errors: none; what is not readable adds nothing, and is rejected later.
+// Threads: pure functions. Errors: none; an invalid member adds nothing, and is rejected later.
 #pragma once
 
 #include <map>
@@ -15,13 +15,13 @@
 
 namespace trainyard::api {
 
-// `out` has the accesses of the table.
+// Requires: `out` has the accesses of the table.
 void add_notify_accesses(const Context& context, const shapes::OperationShape& operation,
                          const void* input, Accesses& out);
 
 // True for ARNs of topics, subscriptions and rules.
 bool is_notify_arn(const std::string& arn);
-// The tags of a topic, also by the ARN of its subscription, or of a rule; none if it is unknown.
+// Returns the tags of a topic, by its ARN or a subscription's, or of a rule; none if it is unknown.
 std::map<std::string, std::string> notify_tags(const notify::Notifications& all,
                                                const std::string& arn);
 

@@ -8,21 +8,24 @@
 namespace trainyard::api {
 namespace {
 
-Error bad(const std::string& what) { return invalid("Invalid Policy: " + what); }
-Error refused(const std::string& what) { return denied("Invalid according to Policy: " + what); }
+Error invalid_policy(const std::string& what) { return invalid("Invalid Policy: " + what); }
+Error policy_violation(const std::string& what) {
+  return denied("Invalid according to Policy: " + what);
+}
 
 // Reads a number, or a string of digits.
 Result<uint64_t> size_of(const Json& json) {
   if (json.is_number_unsigned()) return json.get<uint64_t>();
   const auto number =
       json.is_string() ? parse_int(json.get<std::string>()) : Result<int64_t>(invalid(""));
-  if (!number || *number < 0) return bad("content-length-range takes two sizes.");
+  if (!number || *number < 0) return invalid_policy("content-length-range takes two sizes.");
   return uint64_t(*number);
 }
 
 Result<void> add(PostPolicy& policy, bool whole, std::string field, const Json& value) {
-  if (!value.is_string()) return bad("Invalid Simple-Condition: value must be a string.");
-  if (policy.conditions.size() == kPostConditionsMax) return bad("too many conditions.");
+  if (!value.is_string())
+    return invalid_policy("Invalid Simple-Condition: value must be a string.");
+  if (policy.conditions.size() == kPostConditionsMax) return invalid_policy("too many conditions.");
   policy.conditions.push_back({whole, to_lower(field), value.get<std::string>()});
   return ok();
 }
@@ -30,7 +33,7 @@ Result<void> add(PostPolicy& policy, bool whole, std::string field, const Json& 
 // ["eq", "$key", "value"]
 Result<void> read_list(const Json& list, PostPolicy& policy) {
   if (list.size() != 3 || !list[0].is_string())
-    return bad(
+    return invalid_policy(
         "Invalid Condition: a list must have three elements, the first of which is an operator.");
   const std::string kind = to_lower(list[0].get<std::string>());
   if (kind == "content-length-range") {
@@ -40,10 +43,10 @@ Result<void> read_list(const Json& list, PostPolicy& policy) {
     return ok();
   }
   if (kind != "eq" && kind != "starts-with")
-    return bad("Invalid Condition: unknown operation '" + shorten(kind, 60) + "'.");
+    return invalid_policy("Invalid Condition: unknown operation '" + shorten(kind, 60) + "'.");
   const std::string field = list[1].is_string() ? list[1].get<std::string>() : "";
   if (field.size() < 2 || field[0] != '$')
-    return bad(
+    return invalid_policy(
         "Invalid Condition: the second element of a list must be the name of a field, after '$'.");
   return add(policy, kind == "eq", field.substr(1), list[2]);
 }
@@ -62,26 +65,27 @@ bool is_exempt(std::string_view field) {
 
 Result<PostPolicy> parse_post_policy(std::string_view json) {
   const auto document = parse_json(json);
-  if (!document || !document->is_object()) return bad("Invalid JSON.");
+  if (!document || !document->is_object()) return invalid_policy("Invalid JSON.");
   for (const auto& [name, value] : document->items())
     if (name != "expiration" && name != "conditions")
-      return bad("Unexpected: '" + shorten(name, 60) + "'.");
+      return invalid_policy("Unexpected: '" + shorten(name, 60) + "'.");
   PostPolicy policy;
   const auto expiration = string_at(*document, "expiration");
-  if (!expiration) return bad("Policy missing expiration.");
+  if (!expiration) return invalid_policy("Policy missing expiration.");
   const auto until = parse_iso8601(*expiration);
-  if (!until) return bad("Invalid 'expiration' value: '" + shorten(*expiration, 60) + "'.");
+  if (!until)
+    return invalid_policy("Invalid 'expiration' value: '" + shorten(*expiration, 60) + "'.");
   policy.expiration = *until;
   const auto conditions = document->find("conditions");
   if (conditions == document->end() || !conditions->is_array())
-    return bad("Policy missing conditions.");
+    return invalid_policy("Policy missing conditions.");
   for (const Json& condition : *conditions) {
     if (condition.is_array()) {
       TRY(read_list(condition, policy));
     } else if (condition.is_object() && condition.size() == 1) {
       TRY(add(policy, true, condition.begin().key(), condition.begin().value()));
     } else {
-      return bad(
+      return invalid_policy(
           "Invalid Simple-Condition: Simple-Conditions must have exactly one property specified.");
     }
   }
@@ -90,7 +94,7 @@ Result<PostPolicy> parse_post_policy(std::string_view json) {
 
 Result<void> check_post_policy(const PostPolicy& policy, const NameValues& fields,
                                std::string_view bucket, Instant now) {
-  if (now > policy.expiration) return refused("Policy expired.");
+  if (now > policy.expiration) return policy_violation("Policy expired.");
   for (const PostCondition& condition : policy.conditions) {
     std::string_view value = condition.field == "bucket" ? bucket : std::string_view();
     if (condition.field != "bucket")
@@ -98,7 +102,7 @@ Result<void> check_post_policy(const PostPolicy& policy, const NameValues& field
         if (name == condition.field) value = given;
     const bool holds =
         condition.whole ? value == condition.value : value.starts_with(condition.value);
-    if (!holds) return refused("Policy Condition failed: " + describe(condition));
+    if (!holds) return policy_violation("Policy Condition failed: " + describe(condition));
   }
   std::string extra;
   for (const auto& [name, value] : fields) {
@@ -108,7 +112,7 @@ Result<void> check_post_policy(const PostPolicy& policy, const NameValues& field
     if (!named && !is_exempt(name))
       extra.append(extra.empty() ? "" : ", ").append(shorten(name, 100));
   }
-  if (!extra.empty()) return refused("Extra input fields: " + extra);
+  if (!extra.empty()) return policy_violation("Extra input fields: " + extra);
   return ok();
 }
 

@@ -20,13 +20,13 @@
 
 namespace trainyard::api {
 
-// twice the fields that a form may have
+// Twice the number of fields that a form may have.
 inline constexpr size_t kPostConditionsMax = 200;
-// of an upload without parts, as in S3
+// The maximum size of an upload without parts, as in S3.
 inline constexpr uint64_t kPostFileBytesMax = uint64_t{5} << 30;
 
 struct PostCondition {
-  bool whole = true;  // true: equal; false: starts with
+  bool whole = true;  // true: the values are equal; false: the field starts with `value`
   std::string field;  // in lower case, without "$"
   std::string value;
 };

@@ -63,16 +63,16 @@ std::string why(const NameValues& fields, std::string_view bucket = "sigv4exampl
   return checked.error().message;
 }
 
-TEST(PostPolicy, TheDocumentedSignature) {
+TEST(PostPolicy, MatchesTheDocumentedSignature) {
   const std::string key = signing::signing_key("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
                                                "20151229", {"us-east-1", "s3"});
   EXPECT_EQ(to_hex(signing::hmac_sha256(key, to_base64(kDocumented))),
             "8afdbf4008c03f22c2cd3cdb72e4afbb1f6a588f3255ac628749a66d7f09699e");
 }
 
-TEST(PostPolicy, TheDocumentedFormFits) { EXPECT_EQ(why(documented_form()), ""); }
+TEST(PostPolicy, AcceptsTheDocumentedForm) { EXPECT_EQ(why(documented_form()), ""); }
 
-TEST(PostPolicy, EachConditionMustHold) {
+TEST(PostPolicy, RejectsAFormThatViolatesACondition) {
   EXPECT_EQ(why(with(documented_form(), "key", "user/user2/photo.jpg")),
             "Invalid according to Policy: Policy Condition failed: [\"starts-with\", \"$key\", "
             "\"user/user1/\"]");
@@ -92,7 +92,7 @@ TEST(PostPolicy, EachConditionMustHold) {
   EXPECT_NE(why(documented_form(), "another"), "");
 }
 
-TEST(PostPolicy, EachFieldMustBeNamed) {
+TEST(PostPolicy, RejectsFieldsWithoutACondition) {
   EXPECT_EQ(why(with(documented_form(), "x-amz-meta-more", "x")),
             "Invalid according to Policy: Extra input fields: x-amz-meta-more");
   EXPECT_EQ(why(with(with(documented_form(), "x-amz-security-token", "t"), "cache-control", "c")),
@@ -100,7 +100,7 @@ TEST(PostPolicy, EachFieldMustBeNamed) {
   EXPECT_EQ(why(with(with(documented_form(), "x-ignore-this", "x"), "file", "")), "");
 }
 
-TEST(PostPolicy, Expires) {
+TEST(PostPolicy, RejectsAFormAfterTheExpiration) {
   EXPECT_EQ(why(documented_form(), "sigv4examplebucket", *parse_basic_iso8601("20151230T120000Z")),
             "");
   EXPECT_EQ(why(documented_form(), "sigv4examplebucket", *parse_basic_iso8601("20151230T120001Z")),
@@ -111,7 +111,7 @@ std::string document(const std::string& conditions) {
   return R"({"expiration": "2015-12-30T12:00:00Z", "conditions": [)" + conditions + "]}";
 }
 
-TEST(PostPolicy, SizesOfSeveralRangesAllHold) {
+TEST(PostPolicy, AppliesAllRangesOfSizes) {
   auto policy = parse_post_policy(
       document(R"(["content-length-range", 1, 10], ["content-length-range", "2", "1000"])"));
   ASSERT_TRUE(policy) << policy.error().message;
@@ -122,14 +122,14 @@ TEST(PostPolicy, SizesOfSeveralRangesAllHold) {
   EXPECT_EQ(policy->bytes_max, kPostFileBytesMax);
 }
 
-TEST(PostPolicy, ListsAreComparedLikeObjects) {
+TEST(PostPolicy, ComparesListsLikeObjects) {
   const auto policy = parse_post_policy(document(R"(["EQ", "$Acl", "private"])"));
   ASSERT_TRUE(policy);
   EXPECT_TRUE(check_post_policy(*policy, {{"acl", "private"}}, "b", kThen));
   EXPECT_FALSE(check_post_policy(*policy, {{"acl", "private "}}, "b", kThen));
 }
 
-TEST(PostPolicy, MalformedDocumentsAreInvalid) {
+TEST(PostPolicy, RejectsMalformedDocuments) {
   std::string many;
   for (size_t i = 0; i <= kPostConditionsMax; ++i)
     many += std::string(i == 0 ? "" : ",") + R"({"a": "b"})";

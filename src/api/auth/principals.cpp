@@ -12,7 +12,7 @@
 namespace trainyard::api {
 namespace {
 
-constexpr size_t kAttemptsOverMax = 16'384;  // some hundred KiB
+constexpr size_t kEndedAttemptsMax = 16'384;  // some hundred KiB
 
 Principal owner_principal(const Settings& settings, std::string_view user) {
   Principal out;
@@ -55,13 +55,13 @@ bool is_over(const domain::Job& job, const RoleSession& session) {
           (attempt->number == session.attempt && attempt->state == domain::AttemptState::ended));
 }
 
-Error refused(const std::string& name, const std::string& why) {
+Error principal_denied(const std::string& name, const std::string& why) {
   return denied("User: " + shorten(name, 300) +
                 " is not authorized to perform this request because " + why);
 }
 
-// Returns whether a pattern matches: in "train-*", '*' matches any text.
-bool fits(const std::vector<std::string>& patterns, std::string_view name) {
+// Returns whether one of the patterns matches the name: in "train-*", '*' matches any text.
+bool matches_any(const std::vector<std::string>& patterns, std::string_view name) {
   return std::ranges::any_of(patterns, [&](const std::string& pattern) {
     std::string compiled = pattern;
     std::ranges::replace(compiled, '*', policy::kAnyMany);
@@ -69,7 +69,7 @@ bool fits(const std::vector<std::string>& patterns, std::string_view name) {
   });
 }
 
-void take_origin(const Delegation& from, Principal& to) {
+void copy_origin(const Delegation& from, Principal& to) {
   to.source_ip = from.source_ip;
   to.secure = from.secure;
   to.invoked_by = from.invoked_by;
@@ -78,9 +78,9 @@ void take_origin(const Delegation& from, Principal& to) {
 
 }  // namespace
 
-// Remembers attempts that have ended, which is final. Further requests with their keys then cost no
+// Remembers attempts that have ended for good, so that further requests with their keys cause no
 // look-up in the ledger, which would block the I/O thread.
-struct Principals::AttemptsOver {
+struct Principals::EndedAttempts {
   SharedMutex mutex;
   std::set<domain::AttemptId> attempts GUARDED_BY(mutex);
 
@@ -90,16 +90,17 @@ struct Principals::AttemptsOver {
   }
   void add(const domain::AttemptId& attempt) {
     const WriterLock lock(mutex);
-    if (attempts.size() >= kAttemptsOverMax) attempts.clear();
+    if (attempts.size() >= kEndedAttemptsMax) attempts.clear();
     attempts.insert(attempt);
   }
 };
 
 Principals::Principals(const Settings& settings, control::Control& control)
-    : settings_(settings), control_(control), over_(std::make_unique<AttemptsOver>()) {}
+    : settings_(settings), control_(control), ended_attempts_(std::make_unique<EndedAttempts>()) {}
 Principals::~Principals() = default;
 
-std::optional<std::string> Principals::of_key(std::string_view id, Principal& principal) const {
+std::optional<std::string> Principals::find_by_key(std::string_view id,
+                                                   Principal& principal) const {
   if (settings_.identities) {
     const auto identities = settings_.identities();
     const policy::AccessKey* key = identities->find_key(id);
@@ -116,7 +117,7 @@ std::optional<std::string> Principals::of_key(std::string_view id, Principal& pr
   return {};
 }
 
-std::optional<Principal> Principals::of_session(RoleSession session) const {
+std::optional<Principal> Principals::find_by_session(RoleSession session) const {
   Principal out;
   out.account = settings_.account;
   out.role_arn = session.role_arn;
@@ -130,10 +131,10 @@ std::optional<Principal> Principals::of_session(RoleSession session) const {
   out.user_id = id + ":" + session.session_name;
   if (!session.job_name.empty()) {
     const domain::AttemptId attempt{session.job_number, session.attempt};
-    if (over_->has(attempt)) return {};
+    if (ended_attempts_->has(attempt)) return {};
     auto job = control_.find({session.job_region, session.job_name});
     if (!job && job.error().kind != Kind::not_found) return {};  // the job's state is unknown
-    if (!job || is_over(**job, session)) over_->add(attempt);
+    if (!job || is_over(**job, session)) ended_attempts_->add(attempt);
     if (!job || !runs(**job, session)) return {};
     out.job = *std::move(job);
   }
@@ -158,21 +159,22 @@ const policy::Peer* Principals::find_peer(const std::vector<policy::Peer>& peers
   return found == peers.end() ? nullptr : &*found;
 }
 
-Result<Principal> Principals::of_stored(const Delegation& delegation, Instant now) const {
+Result<Principal> Principals::find_stored(const Delegation& delegation, Instant now) const {
   if (!delegation.peer_key_id.empty()) {
     const std::vector<policy::Peer> peers = settings_.peers();
     if (!find_peer(peers, delegation.peer_key_id))
-      return refused(delegation.name, "its server was removed from the peers of this one");
+      return principal_denied(delegation.name, "its server was removed from the peers of this one");
   }
   Principal out;
   if (delegation.kind == PrincipalKind::owner) {
-    if (!is_owner(delegation.name)) return refused(delegation.name, "its owner's key was removed");
+    if (!is_owner(delegation.name))
+      return principal_denied(delegation.name, "its owner's key was removed");
     out = owner_principal(settings_, delegation.name);
   } else if (delegation.kind == PrincipalKind::user) {
     const auto identities = settings_.identities ? settings_.identities() : nullptr;
     const policy::User* user = identities ? identities->find_user(delegation.name) : nullptr;
     if (!user || user->id != delegation.id)
-      return refused(delegation.name, "the user no longer exists");
+      return principal_denied(delegation.name, "the user no longer exists");
     out = user_principal(*identities, delegation.name);
   } else {
     const RoleSession& session = delegation.session;
@@ -181,48 +183,52 @@ Result<Principal> Principals::of_stored(const Delegation& delegation, Instant no
     // A job's own keys are renewed until its attempt ends. Every other session expires at a fixed
     // time.
     const bool of_job = !session.job_name.empty() && !session.assumed;
-    if (!of_job && now >= session.expires) return refused(arn, "the session has expired");
-    auto found = of_session(session);
-    if (!found) return refused(arn, "the job's attempt that the session ends with is over");
-    if (found->user_id != delegation.id) return refused(arn, "the role no longer exists");
+    if (!of_job && now >= session.expires) return principal_denied(arn, "the session has expired");
+    auto found = find_by_session(session);
+    if (!found)
+      return principal_denied(arn, "the job's attempt, with which the session expires, has ended");
+    if (found->user_id != delegation.id) return principal_denied(arn, "the role no longer exists");
     out = *std::move(found);
   }
-  take_origin(delegation, out);
+  copy_origin(delegation, out);
   return out;
 }
 
-Result<Principal> Principals::of_peer(const Delegation& delegation, const Principal& peer,
-                                      Instant now) const {
+Result<Principal> Principals::find_for_peer(const Delegation& delegation, const Principal& peer,
+                                            Instant now) const {
   const std::vector<policy::Peer> peers = settings_.peers();
   const policy::Peer* entry = find_peer(peers, peer.access_key_id);
   const auto identities = settings_.identities ? settings_.identities() : nullptr;
   if (!entry || !identities)
-    return refused(peer.arn, "only configured peers make requests on behalf of other principals");
+    return principal_denied(peer.arn,
+                            "only configured peers make requests on behalf of other principals");
   if (!delegation.peer_key_id.empty())
-    return refused(peer.arn, "requests on behalf of other principals pass through one server only");
+    return principal_denied(peer.arn,
+                            "requests on behalf of other principals pass through one server only");
   Principal out;
   if (delegation.kind == PrincipalKind::user) {
-    if (!fits(entry->users, delegation.name) || !identities->find_user(delegation.name))
-      return refused(peer.arn,
-                     "it does not act on behalf of the user " + shorten(delegation.name, 100));
+    if (!matches_any(entry->users, delegation.name) || !identities->find_user(delegation.name))
+      return principal_denied(
+          peer.arn, "it does not act on behalf of the user " + shorten(delegation.name, 100));
     out = user_principal(*identities, delegation.name);
   } else if (delegation.kind == PrincipalKind::session) {
     RoleSession session = delegation.session;
     const std::string role(role_name(session.role_arn));
     const bool known = identities->find_role(role) || settings_.open_roles;
-    if (is_reserved_role(role) || !known || !fits(entry->roles, role))
-      return refused(peer.arn, "it does not act on behalf of the role " + shorten(role, 100));
-    if (now >= session.expires) return refused(peer.arn, "the session has expired");
+    if (is_reserved_role(role) || !known || !matches_any(entry->roles, role))
+      return principal_denied(peer.arn,
+                              "it does not act on behalf of the role " + shorten(role, 100));
+    if (now >= session.expires) return principal_denied(peer.arn, "the session has expired");
     // The other server's jobs do not exist here.
     session.job_region.clear();
     session.job_name.clear();
     session.assumed = true;
     session.role_arn = role_arn(settings_.account, role);
-    out = *of_session(std::move(session));
+    out = *find_by_session(std::move(session));
   } else {
-    return refused(peer.arn, "it does not act on behalf of owners");
+    return principal_denied(peer.arn, "it does not act on behalf of owners");
   }
-  take_origin(delegation, out);
+  copy_origin(delegation, out);
   out.secure = delegation.secure;
   out.invoked_by = peer.arn;
   out.peer_key_id = peer.access_key_id;

@@ -24,26 +24,28 @@ class Principals {
   Principals(const Settings& settings, control::Control& control);
   ~Principals();
 
-  // Returns the secret of a long-term key, and its principal. Nothing: the key is unknown or
-  // inactive.
-  std::optional<std::string> of_key(std::string_view id, Principal& principal) const;
-  // Nothing: the job's attempt with which the keys expire has ended.
-  std::optional<Principal> of_session(RoleSession session) const;
-  // Finds a principal that this server has described.
-  Result<Principal> of_stored(const Delegation& delegation, Instant now) const;
+  // Returns the secret of a long-term key, and sets its principal. Returns nothing if the key is
+  // unknown or inactive.
+  std::optional<std::string> find_by_key(std::string_view id, Principal& principal) const;
+  // Returns nothing if the keys expire with a job's attempt, and it has ended.
+  std::optional<Principal> find_by_session(RoleSession session) const;
+  // Finds a principal that this server described earlier.
+  Result<Principal> find_stored(const Delegation& delegation, Instant now) const;
   // Finds the principal on whose behalf `peer` made a verified request: the user or role of this
-  // server with the described name, never an owner. It has its rights on this server.
-  Result<Principal> of_peer(const Delegation& delegation, const Principal& peer, Instant now) const;
+  // server with the described name, never an owner. The principal's rights are those on this
+  // server.
+  Result<Principal> find_for_peer(const Delegation& delegation, const Principal& peer,
+                                  Instant now) const;
 
  private:
-  struct AttemptsOver;
+  struct EndedAttempts;
   const policy::Peer* find_peer(const std::vector<policy::Peer>& peers,
                                 std::string_view key_id) const;
   bool is_owner(const std::string& user) const;
 
   const Settings& settings_;
   control::Control& control_;
-  const std::unique_ptr<AttemptsOver> over_;
+  const std::unique_ptr<EndedAttempts> ended_attempts_;
 };
 
 }  // namespace trainyard::api

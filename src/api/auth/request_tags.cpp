@@ -10,9 +10,9 @@ using shapes::Member;
 using shapes::Shape;
 using shapes::ShapeKind;
 
-void set(ServiceValues& values, std::string name, std::vector<std::string> of_it) {
-  std::erase(of_it, "");
-  if (!of_it.empty()) values.emplace_back(std::move(name), std::move(of_it));
+void set(ServiceValues& values, std::string name, std::vector<std::string> texts) {
+  std::erase(texts, "");
+  if (!texts.empty()) values.emplace_back(std::move(name), std::move(texts));
 }
 
 void add_tags(std::vector<std::string> keys, std::vector<std::string> values, Accesses& out) {

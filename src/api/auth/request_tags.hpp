@@ -1,4 +1,4 @@
-// Adds the values of condition keys that a request has: its tags, in the forms of the services.
+// Adds the values of the condition keys for tags in a request, in the form of each service.
 //
 // Threads: pure functions. Errors: none; members that are absent add nothing.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace trainyard::api {
 
-// Sets a condition key. Empty values are left out.
-void set(ServiceValues& values, std::string name, std::vector<std::string> of_it);
+// Sets a condition key. Does nothing if `texts` is empty.
+void set(ServiceValues& values, std::string name, std::vector<std::string> texts);
 // Adds tags: aws:RequestTag/KEY and aws:TagKeys.
 void add_tags(std::vector<std::string> keys, std::vector<std::string> values, Accesses& out);
 // Adds Batch's tags, which are a map.

@@ -1,4 +1,4 @@
-// Converts between names, ARNs and ids of roles. Jobs run as a role, and a session acts for one.
+// Converts between names, ARNs and ids of roles. Jobs and sessions have a role.
 //
 // A role need not be defined: SageMaker and Batch run jobs as any role name of the account.
 // authorizer.hpp decides what a role may do.
@@ -23,7 +23,7 @@ std::string role_arn(std::string_view account, std::string_view name);
 std::string assumed_role_arn(std::string_view account, std::string_view role,
                              std::string_view session);
 
-// "AROA..", derived from the name.
+// Returns the id of an undefined role: "AROA..", derived from the name.
 std::string role_id(std::string_view role);
 
 // Returns the name of the role. Errors: invalid (not the ARN of a role), not_found (a role of

@@ -21,18 +21,18 @@ void put_number(std::string& out, uint64_t value, int bytes) {
 }
 
 void put_text(std::string& out, std::string_view text) {
-  CHECK(text.size() <= kFieldBytesMax, "the caller keeps the fields short");
+  CHECK(text.size() <= kFieldBytesMax, "each field is at most kFieldBytesMax bytes");
   put_number(out, text.size(), 2);
   out += text;
 }
 
-// Reads the output of put_number and put_text. `good` becomes false when bytes are missing.
+// Reads the output of put_number and put_text. `complete` becomes false when bytes are missing.
 struct Cursor {
   std::string_view rest;
-  bool good = true;
+  bool complete = true;
 
   uint64_t number(size_t bytes) {
-    if (rest.size() < bytes) return good = false, 0;
+    if (rest.size() < bytes) return complete = false, 0;
     uint64_t value = 0;
     for (size_t i = 0; i < bytes; ++i) value = value << 8 | static_cast<unsigned char>(rest[i]);
     rest.remove_prefix(bytes);
@@ -40,7 +40,7 @@ struct Cursor {
   }
   std::string text() {
     const size_t size = number(2);
-    if (!good || rest.size() < size) return good = false, std::string();
+    if (!complete || rest.size() < size) return complete = false, std::string();
     std::string out(rest.substr(0, size));
     rest.remove_prefix(size);
     return out;
@@ -94,7 +94,7 @@ TemporaryKeys issue_keys(const std::string& sealing_secret, const RoleSession& s
                          Duration lifetime, Random& random) {
   std::string payload;
   TemporaryKeys keys = new_keys(sealing_secret, kVersion, now + lifetime, random, payload);
-  CHECK(session.policies.size() <= kSessionPoliciesMax, "the caller counts the policies");
+  CHECK(session.policies.size() <= kSessionPoliciesMax, "at most kSessionPoliciesMax policies");
   put_text(payload, session.role_arn);
   put_text(payload, session.session_name);
   put_text(payload, session.job_region);
@@ -130,9 +130,9 @@ ResolvedKeys resolve_keys(const std::string& sealing_secret, std::string_view ac
   const Instant expires = from_milliseconds(static_cast<int64_t>(cursor.number(8)));
   const std::string id = cursor.text();
   const auto resolve = [&] {
-    if (!cursor.good || id != access_key_id) return out;
+    if (!cursor.complete || id != access_key_id) return out;
     out.secret_access_key = secret_of(sealing_secret, id);
-    out.state = now >= expires ? ResolvedKeys::State::expired : ResolvedKeys::State::good;
+    out.state = now >= expires ? ResolvedKeys::State::expired : ResolvedKeys::State::valid;
     return out;
   };
   if (version == uint64_t(kVersionOfDelegation)) {
@@ -152,9 +152,10 @@ ResolvedKeys resolve_keys(const std::string& sealing_secret, std::string_view ac
   session.source_identity = cursor.text();
   session.limited = cursor.number(1) != 0;
   const uint64_t policies = cursor.number(1);
-  for (uint64_t i = 0; i < policies && cursor.good; ++i) session.policies.push_back(cursor.text());
+  for (uint64_t i = 0; i < policies && cursor.complete; ++i)
+    session.policies.push_back(cursor.text());
   session.issued = from_milliseconds(static_cast<int64_t>(cursor.number(8)));
-  if (!cursor.rest.empty()) cursor.good = false;
+  if (!cursor.rest.empty()) cursor.complete = false;
   return resolve();
 }
 

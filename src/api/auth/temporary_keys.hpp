@@ -1,6 +1,6 @@
 // Makes and checks the temporary keys of a role, for one attempt of a job or for a session of
-// AssumeRole. Stateless: the session token contains the session, sealed with a secret of the data
-// directory, so any server on that directory can check it.
+// AssumeRole. They need no storage: the session token contains the session, sealed with a secret of
+// the data directory, so any server with that directory can check it.
 //
 //   access key id   ASIA + 16 letters
 //   secret          HMAC of the id under the sealing secret
@@ -32,8 +32,8 @@ struct TemporaryKeys {
 struct RoleSession {
   std::string role_arn;      // arn:aws:iam::ACCOUNT:role/NAME
   std::string session_name;  // the job's attempt: "SageMaker-j17a1"
-  // The attempt with which the keys expire: for a job's own keys, and for sessions assumed with
-  // them. job_name "" = none.
+  // The job's attempt with which the keys expire: set for a job's own keys, and for sessions
+  // assumed with them. job_name "" = none.
   std::string job_region = {};
   std::string job_name = {};
   uint64_t job_number = 0;
@@ -43,7 +43,7 @@ struct RoleSession {
   std::string source_identity = {};  // once set, the same for the whole chain
   // session policies: documents, and ARNs of managed policies
   std::vector<std::string> policies = {};
-  bool limited = false;  // session policies were given
+  bool limited = false;  // the session has session policies
   Instant issued = {};   // set by issue_keys
   Instant expires = {};  // set by resolve_keys
 };
@@ -61,9 +61,10 @@ TemporaryKeys issue_delegated_keys(const std::string& sealing_secret, std::strin
                                    Instant now, Duration lifetime, Random& random);
 
 struct ResolvedKeys {
-  enum class State { good, forged, expired } state = State::forged;
+  enum class State { valid, forged, expired } state = State::forged;
   RoleSession session;
-  std::string delegation;  // set instead of the session; "" = keys of a session
+  // Set instead of the session for issue_delegated_keys(); "" = keys of a session.
+  std::string delegation;
   std::string secret_access_key;
 };
 ResolvedKeys resolve_keys(const std::string& sealing_secret, std::string_view access_key_id,

@@ -1,4 +1,4 @@
-// Operations on compute environments and job queues.
+// Implements the operations on compute environments and job queues.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// Operations on consumable resources, which jobs need in addition to machines, and the list of jobs
-// that need one.
+// Implements the operations on consumable resources, which jobs need in addition to machines, and
+// the list of jobs that need one.
 #include <algorithm>
 
 #include "base/text.hpp"

@@ -55,7 +55,7 @@ Outcome<Done> refuse_what_is_not_here(const batch::ContainerProperties& containe
   if (filled(container.secrets))
     return cannot_run(
         "containerProperties.secrets",
-        "it has no store of secrets; use environment, or an object that the job's role may read");
+        "it has no secret store; use environment, or an object that the job's role may read");
   if (container.privileged.value_or(false))
     return cannot_run(
         "A privileged container",
@@ -125,7 +125,7 @@ Outcome<std::string> clean_path(const std::string& text, const std::string& memb
 std::string names_of(const domain::FileSystems& volumes) {
   std::string names;
   for (const auto& [path, each] : volumes) names += (names.empty() ? "" : ", ") + path;
-  return names.empty() ? "none yet" : names;
+  return names.empty() ? "none" : names;
 }
 
 // Finds the configured volume for a path of the machines.
@@ -143,9 +143,8 @@ Outcome<domain::Volume> volume_of_machine(const std::string& source_path, const 
   }
   if (!best)
     return client_exception(
-        "The volume " + path +
-        " of its machine is not for jobs by this server's config: a table [volumes.\"" + path +
-        "\"] there would let them have it (there is: " + names_of(settings.volumes) + ")");
+        "The volume " + path + " of its machine is not available to jobs: add a table [volumes.\"" +
+        path + "\"] to this server's config (it has: " + names_of(settings.volumes) + ")");
   if (best->read_only && !read_only)
     return client_exception(
         "The volume " + volume.name +
@@ -198,7 +197,7 @@ Outcome<Done> read_volumes(const batch::ContainerProperties& container, const Se
     const bool read_only = point.read_only.value_or(false);
     const std::string source = found->host ? found->host->source_path.value_or("") : "";
     if (found->s3files_volume_configuration)
-      return cannot_run("s3filesVolumeConfiguration", "have the container fetch its data");
+      return cannot_run("s3filesVolumeConfiguration", "let the container download its data");
     domain::Volume volume;
     volume.name = name;
     volume.read_only = read_only;
@@ -221,7 +220,7 @@ Outcome<Done> read_device(const batch::Device& device, const Settings& settings,
   if (std::ranges::find(settings.devices, path) == settings.devices.end())
     return client_exception(
         "The device " + path +
-        " is not for jobs by this server's config: name it in devices of its [jobs]");
+        " is not available to jobs: add it to `devices` of [jobs] in this server's config");
   if (device.container_path.value_or(path) != path)
     return cannot_run(
         "A device at another path inside (" + shorten(*device.container_path, 100) + ")",
@@ -277,11 +276,11 @@ Outcome<Done> read_limits(const batch::ContainerProperties& container, const Set
     const std::string name = limit.name.value_or("");
     if (!domain::is_process_limit(name))
       return client_exception("ulimits.name '" + shorten(name, 40) +
-                              "' is not a limit, like nofile");
+                              "' is not a process limit, such as nofile");
     if (*limit.soft_limit < -1 || *limit.hard_limit < -1 ||
         uint64_t(*limit.soft_limit) > uint64_t(*limit.hard_limit))
       return client_exception("The soft limit of " + name +
-                              " must be between 0 and its hard limit (-1 means none)");
+                              " must be between 0 and its hard limit (-1 means no limit)");
     const auto most = settings.limits_max.find(name);
     if (most != settings.limits_max.end() && uint64_t(*limit.hard_limit) > most->second)
       return client_exception("ulimits." + name + ": a hard limit of " +

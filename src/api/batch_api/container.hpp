@@ -15,7 +15,7 @@
 
 namespace trainyard::api::batch_api {
 
-// The failure for an unsupported property: "X cannot be run by this server: do Y instead".
+// Makes the failure for an unsupported property: "X cannot be run by this server: do Y instead".
 Failure cannot_run(const std::string& what, const std::string& instead);
 
 // Converts the container of ecsProperties to containerProperties. Errors: not exactly one
@@ -29,8 +29,8 @@ Outcome<shapes::batch::ContainerOverrides> overrides_of_task(
 void put_container(shapes::batch::EcsProperties& properties,
                    const shapes::batch::ContainerProperties& container);
 
-// Checks the required properties of a definition. `place` begins the error messages:
-// "containerProperties".
+// Checks the required properties of a definition. `place`: the member that error messages name
+// first, "containerProperties".
 Outcome<Done> check_container(const shapes::batch::ContainerProperties& container,
                               const std::string& place);
 
@@ -41,14 +41,14 @@ Outcome<Done> override_container(shapes::batch::ContainerProperties& container,
 void put_parameters(shapes::batch::ContainerProperties& container,
                     const std::map<std::string, std::string>& parameters);
 
-// Makes a group of one host with that container. `settings`: the volumes and devices of machines,
-// and limits.
+// Makes a group of one host with the container. `settings`: has the volumes and devices of
+// machines, and limits.
 Outcome<domain::InstanceGroup> group_of(const shapes::batch::ContainerProperties& container,
                                         const Settings& settings, const std::string& region);
-// The size of the container's disk.
+// Returns the size of the container's disk.
 Outcome<int64_t> volume_gib_of(const shapes::batch::ContainerProperties& container);
 
-// The container as JSON in the model's form.
+// Converts the container to JSON in the form of AWS's model.
 Outcome<Json> json_of(const shapes::batch::ContainerProperties& container);
 
 }  // namespace trainyard::api::batch_api

@@ -1,5 +1,5 @@
-// Converts between Batch's shapes and resources: requests to compute environments, queues,
-// definitions and job specifications, and these to descriptions.
+// Converts Batch's requests to compute environments, queues, definitions and job specifications,
+// and these to descriptions.
 //
 // Threads: pure functions.
 #pragma once
@@ -20,7 +20,7 @@ namespace trainyard::api::batch_api {
 
 inline constexpr size_t kDefinitionBytesMax = 24 * 1024;  // as on AWS
 inline constexpr size_t kSubmitBytesMax = 30 * 1024;      // as on AWS
-// names or ids in a request, items in a page; as on AWS
+// The maximum of names or ids in a request, and of items in a page; as on AWS.
 inline constexpr int64_t kPageMaxBatch = 100;
 inline constexpr std::string_view kDefaultJobRole = "ecsInstanceRole";  // of jobs that name no role
 
@@ -47,7 +47,8 @@ Outcome<trainyard::batch::JobQueue> queue_of(const shapes::batch::CreateJobQueue
                                              const std::string& region);
 Outcome<trainyard::batch::JobQueue> queue_of(const shapes::batch::UpdateJobQueueRequest& request,
                                              trainyard::batch::JobQueue present);
-// Keeps the whole definition. Unsupported properties are rejected when a job is submitted.
+// Keeps the whole definition, unsupported properties included: they are rejected when a job is
+// submitted.
 Outcome<trainyard::batch::JobDefinition> definition_of(
     const shapes::batch::RegisterJobDefinitionRequest& request, const std::string& region);
 
@@ -66,22 +67,22 @@ Outcome<domain::JobSpec> batch_spec_of(const shapes::batch::SubmitJobRequest& re
                                        const std::string& account, const std::string& id,
                                        const Settings& settings);
 
-// Reads the share, the priority in it, and the consumed resources. The request overrides the
-// definition.
+// Reads a job's share, its priority in the share, and the resources that it consumes. The request
+// overrides the definition.
 Outcome<Done> read_queue_position(const shapes::batch::SubmitJobRequest& request,
                                   const shapes::batch::JobDefinition& definition,
                                   domain::QueueOptions& queue);
-// Nothing: the job consumes no resources.
+// Returns nothing if the job consumes no resources.
 std::optional<shapes::batch::ConsumableResourceProperties> describe_consumption(
     const domain::QueueOptions& queue, const std::string& region, const std::string& account);
 
-// The text of an optional member of a response.
+// Returns the text for an optional member of a response; nothing if it is empty.
 inline std::optional<std::string> unless_empty(std::string text) {
   return text.empty() ? std::nullopt : std::optional(std::move(text));
 }
 
-// Replaces parameters: "--in Ref::input" with {input: s3://..} -> "--in s3://..". Unknown
-// parameters are left unchanged.
+// Replaces references to parameters: "--in Ref::input" with {input: s3://..} becomes "--in
+// s3://..". References to unknown parameters stay.
 std::string with_parameters(const std::string& word,
                             const std::map<std::string, std::string>& parameters);
 
@@ -96,7 +97,7 @@ shapes::batch::JobSummary summary_of_batch(const domain::Job& job);
 // Reads arrayProperties and dependsOn of a request into `spec`.
 Outcome<Done> read_array(const shapes::batch::SubmitJobRequest& request, domain::JobSpec& spec);
 // Adds the properties of an array or of a child; does nothing for other jobs. `counts`: the
-// array's.
+// children of the array.
 void add_array(shapes::batch::JobDetail& detail, const domain::Job& job,
                const domain::ChildCounts& counts, Instant now);
 void add_array(shapes::batch::JobSummary& summary, const domain::Job& job,

@@ -13,7 +13,7 @@ namespace {
 namespace batch = shapes::batch;
 namespace catalog = trainyard::batch;
 
-TEST(BatchParameters, StandWhereTheyAreReferredTo) {
+TEST(BatchParameters, ReplaceTheirReferences) {
   const std::map<std::string, std::string> parameters{
       {"in", "s3://b/k"}, {"in2", "two"}, {"a-b_c", "x"}};
   struct Row {
@@ -97,7 +97,7 @@ TEST(BatchSpec, HasTheArgumentsAndResourcesOfTheRequest) {
   EXPECT_EQ((*spec).definition, "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3");
 }
 
-TEST(BatchSpec, MembersWithoutEffectAreNotes) {
+TEST(BatchSpec, ListsMembersWithoutEffectInItsNotes) {
   auto definition = container();
   EXPECT_TRUE((*spec_of(job(), definition)).notes.empty());
   definition.container_properties->execution_role_arn = "arn:aws:iam::123456789012:role/pull";
@@ -170,7 +170,7 @@ TEST(BatchSpec, OverridesKeepTheFormOfTheDefinition) {
             "containerOverrides.resourceRequirements");
 }
 
-TEST(BatchSpec, RetryActionsAreInAnyCase) {
+TEST(BatchSpec, AcceptsRetryActionsInAnyCase) {
   auto request = job();
   auto& strategy = request.retry_strategy.emplace();
   strategy.attempts = 3;
@@ -202,7 +202,7 @@ std::string refusal_of_types(std::vector<std::string> types) {
   return made ? "" : made.failure(shapes::batch::kService).message;
 }
 
-TEST(ComputeEnvironment, InstanceTypesAreAwss) {
+TEST(ComputeEnvironment, AcceptsTheInstanceTypesOfAws) {
   for (const char* type : {"optimal", "default_x86_64", "default_arm64", "m5", "c7i-flex",
                            "p3dn.24xlarge", "t2.micro", "c5.metal"})
     EXPECT_EQ(refusal_of_types({type}), "");
@@ -217,7 +217,7 @@ TEST(ComputeEnvironment, InstanceTypesAreAwss) {
   EXPECT_TRUE(refusal_of_types({""}).ends_with("not ''")) << refusal_of_types({""});
 }
 
-TEST(ComputeEnvironment, AnUnknownTypeOfAnEarlierVersionDoesNotPreventOtherChanges) {
+TEST(ComputeEnvironment, CanBeChangedDespiteAStoredUnknownInstanceType) {
   catalog::ComputeEnvironment present;
   present.key = {"eu-west-1", "c"};
   present.request = {{"type", "MANAGED"},
@@ -230,7 +230,7 @@ TEST(ComputeEnvironment, AnUnknownTypeOfAnEarlierVersionDoesNotPreventOtherChang
   EXPECT_FALSE(environment_of(request, present));
 }
 
-TEST(BatchSpec, UnsupportedJobsAreRefusedWithAnExplanation) {
+TEST(BatchSpec, RejectsUnsupportedJobsWithAnExplanation) {
   auto definition = container();
   definition.container_properties->privileged = true;
   EXPECT_EQ(refusal(spec_of(job(), definition)),
@@ -251,7 +251,7 @@ batch::JobDependency dependency(const char* id, const char* type) {
   return dependency;
 }
 
-TEST(BatchSpec, ArraysDependOnWholeJobsThemselvesAndEachOther) {
+TEST(BatchSpec, ReadsTheDependenciesOfArrays) {
   auto request = job();
   request.array_properties.emplace().size = 3;
   request.depends_on.emplace();
@@ -267,7 +267,7 @@ TEST(BatchSpec, ArraysDependOnWholeJobsThemselvesAndEachOther) {
   EXPECT_EQ((*spec).depends_on_alike, (std::vector<std::string>{"b", "c"}));
 }
 
-TEST(BatchSpec, UnsupportedArraysAreRefusedWithAnExplanation) {
+TEST(BatchSpec, RejectsUnsupportedArraysWithAnExplanation) {
   for (const int64_t size : {0, 1, 10'001, -3}) {
     auto request = job();
     request.array_properties.emplace().size = size;
@@ -305,7 +305,7 @@ batch::MountPoint mounted(const std::string& name, const std::string& path,
   return point;
 }
 
-TEST(BatchSpec, VolumesComeFromTheConfigOrTheHost) {
+TEST(BatchSpec, FindsVolumesInTheConfigOrOnTheHost) {
   struct Row {
     std::string source, at;
     bool read_only;
@@ -323,7 +323,7 @@ TEST(BatchSpec, VolumesComeFromTheConfigOrTheHost) {
         Row{"", "/s", false, own, "v", "", ""},
         Row{"/data", "/y", false, shared, "", "", "is read-only by this server's config"},
         Row{"/fsx2", "/y", false, shared, "", "", "[volumes.\"/fsx2\"]"},
-        Row{"/etc", "/y", false, shared, "", "", "there is: /data, /fsx, /scratch"},
+        Row{"/etc", "/y", false, shared, "", "", "it has: /data, /fsx, /scratch"},
         Row{"/fsx/../etc", "/y", false, shared, "", "", "without .."},
         Row{"fsx", "/y", false, shared, "", "", "absolute path"},
         Row{"/fsx", "y", false, shared, "", "", "containerPath"},
@@ -364,7 +364,7 @@ batch::RegisterJobDefinitionRequest nodes(int64_t count, int64_t main,
   return request;
 }
 
-TEST(BatchSpec, RangesOfNodesBecomeGroupsOfHosts) {
+TEST(BatchSpec, ConvertsRangesOfNodesToGroupsOfHosts) {
   auto request = job();
   request.parameters.emplace()["word"] = "hello";
   const auto spec = spec_of(request, nodes(6, 2, {"0:", "2:3"}));
@@ -381,7 +381,7 @@ TEST(BatchSpec, RangesOfNodesBecomeGroupsOfHosts) {
       << "as they were written";
 }
 
-TEST(BatchSpec, OverridesOfNodesSplitTheRangesThatTheyMeet) {
+TEST(BatchSpec, SplitsRangesOfNodesAtOverrides) {
   auto request = job();
   request.node_overrides.emplace();
   request.node_overrides->num_nodes = 5;
@@ -409,7 +409,7 @@ TEST(BatchSpec, OverridesOfNodesSplitTheRangesThatTheyMeet) {
             std::string::npos);
 }
 
-TEST(BatchNodes, AreDescribedOneByOne) {
+TEST(BatchNodes, DescribesEachNode) {
   const auto spec = spec_of(job(), nodes(3, 1, {"0:", "2"}));
   ASSERT_TRUE(spec);
   domain::Job made;
@@ -433,7 +433,7 @@ TEST(BatchNodes, AreDescribedOneByOne) {
   }
 }
 
-TEST(BatchNodes, AddressesAreNetworkInterfaces) {
+TEST(BatchNodes, ShowsAddressesAsNetworkInterfaces) {
   const auto spec = spec_of(job(), nodes(3, 1, {"0:"}));
   ASSERT_TRUE(spec);
   domain::Job made;
@@ -458,7 +458,7 @@ TEST(BatchNodes, AddressesAreNetworkInterfaces) {
   EXPECT_TRUE(describe_node(made, 2)->container->network_interfaces->empty()) << "not known yet";
 }
 
-TEST(BatchSpec, RequestsOverrideConsumableResourcesAndPriority) {
+TEST(BatchSpec, OverridesConsumableResourcesAndPriorityByTheRequest) {
   auto definition = container();
   definition.scheduling_priority = 3;
   batch::ConsumableResourceRequirement licences;
@@ -489,7 +489,7 @@ TEST(BatchSpec, RequestsOverrideConsumableResourcesAndPriority) {
   EXPECT_NE(refusal(spec_of(request, definition)).find("twice"), std::string::npos);
 }
 
-TEST(BatchSpec, SizesMustBeNumbers) {
+TEST(BatchSpec, RejectsInvalidSizes) {
   for (const auto& [type, value, said] :
        {std::tuple("VCPU", "none", "VCPU must be a number above 0"),
         std::tuple("VCPU", "0", "above 0"), std::tuple("VCPU", "nan", "above 0"),
@@ -506,7 +506,7 @@ TEST(BatchSpec, SizesMustBeNumbers) {
   }
 }
 
-TEST(BatchQueue, EnvironmentsAreInTheirOrder) {
+TEST(BatchQueue, SortsEnvironmentsByTheirOrder) {
   batch::CreateJobQueueRequest request;
   request.job_queue_name = "q";
   request.priority = 1;

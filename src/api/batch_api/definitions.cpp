@@ -1,4 +1,4 @@
-// Operations on job definitions.
+// Implements the operations on job definitions.
 #include <algorithm>
 
 #include "base/text.hpp"

@@ -1,4 +1,4 @@
-// Adds the empty lists that AWS has in descriptions of containers. Clients that compare a
+// Adds the empty lists that descriptions of containers have on AWS. Clients that compare a
 // definition with its description (Terraform, the console) expect them.
 //
 // Threads: pure functions.

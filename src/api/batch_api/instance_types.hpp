@@ -10,7 +10,7 @@
 namespace trainyard::api::batch_api {
 
 // `resources`: the computeResources of a request. Errors: ClientException, for the first type that
-// AWS does not have, with the nearest name.
+// AWS does not have, suggesting the nearest name.
 Outcome<Done> check_instance_types(const Json& resources);
 
 }  // namespace trainyard::api::batch_api

@@ -113,7 +113,7 @@ void describe_container(const domain::Job& job, batch::JobDetail& detail) {
   detail.container->reason = unless_empty(end.reason);
 }
 
-// The part of a job's description that is its container, or its nodes.
+// The container or the nodes in a job's description.
 struct Body {
   std::optional<batch::ContainerProperties> container;
   std::optional<batch::NodeProperties> nodes;
@@ -282,7 +282,7 @@ Result<void> read_container(const batch::ContainerProperties& container,
 }
 
 Result<batch::JobDetail> describe(const domain::Job& job) {
-  CHECK(job.spec.queue, "only Batch jobs are described so");
+  CHECK(job.spec.queue, "the job is a Batch job");
   batch::JobDetail detail;
   TRY(read_json(detail_shape(), dump(job.spec.request), &detail));
   detail.job_id = job.key.name;  // a child shares the rest with its array
@@ -309,7 +309,7 @@ Result<batch::JobDetail> describe(const domain::Job& job) {
 }
 
 batch::JobSummary summary_of_batch(const domain::Job& job) {
-  CHECK(job.spec.queue, "only Batch jobs are listed so");
+  CHECK(job.spec.queue, "the job is a Batch job");
   batch::JobSummary summary;
   summary.job_arn = control::job_arn(job);
   summary.job_id = job.key.name;

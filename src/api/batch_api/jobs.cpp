@@ -127,7 +127,7 @@ Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, con
 // -- ListJobs
 
 // The filters that the ledger cannot apply.
-struct Wanted {
+struct JobFilters {
   std::vector<std::string> names, definitions;  // patterns; empty: all
   std::vector<std::string> shares;              // empty: all
 
@@ -148,8 +148,8 @@ struct Wanted {
   }
 };
 
-Outcome<Wanted> read_filters(const batch::ListJobsRequest& request, ledger::JobQuery& query) {
-  Wanted wanted;
+Outcome<JobFilters> read_filters(const batch::ListJobsRequest& request, ledger::JobQuery& query) {
+  JobFilters wanted;
   const auto filters = request.filters.value_or(std::vector<batch::KeyValuesPair>());
   if (filters.size() > 1) return client_exception("filters takes one filter");
   for (const auto& filter : filters) {
@@ -200,7 +200,7 @@ Outcome<batch::ListJobsResponse> list_children(const Services& services, const C
   if (!array || !(*array)->is_array())
     return client_exception("the array job " + shorten(id, 128) + " does not exist");
   ledger::JobQuery filters;
-  const Wanted wanted = TRY(read_filters(request, filters));
+  const JobFilters wanted = TRY(read_filters(request, filters));
   const Instant created = (*array)->created;
   const bool none = (filters.created_after && created <= *filters.created_after) ||
                     (filters.created_before && created >= *filters.created_before) ||
@@ -211,7 +211,8 @@ Outcome<batch::ListJobsResponse> list_children(const Services& services, const C
   if (request.next_token) {
     const auto first = parse_int(*request.next_token);
     if (!first || *first < 0 || *first > domain::kArraySizeMax)
-      return client_exception("nextToken is not one that this list gave");
+      return client_exception(
+          "nextToken is not valid for this list: use the nextToken of its previous page");
     query.first = uint32_t(*first);
   }
   batch::ListJobsResponse out;
@@ -242,7 +243,9 @@ Outcome<batch::ListJobsResponse> list_nodes(const Services& services, const Cont
   if (!job || !(*job)->spec.queue || !(*job)->spec.main_host()) return out;
   const std::string status = request.job_status.value_or("RUNNING");
   const auto after = parse_int(request.next_token.value_or("-1"));
-  if (!after || *after < -1) return client_exception("nextToken is not one of this list's");
+  if (!after || *after < -1)
+    return client_exception(
+        "nextToken is not valid for this list: use the nextToken of its previous page");
   for (int64_t node = *after + 1; node < int64_t((*job)->spec.hosts()); ++node) {
     auto summary = summary_of_node(**job, domain::HostIndex(node));
     if (summary.status != status) continue;
@@ -275,7 +278,7 @@ Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Conte
   query.region = context.region;
   query.queue = queue.name;
   query.token = request.next_token.value_or("");
-  const Wanted wanted = TRY(read_filters(request, query));
+  const JobFilters wanted = TRY(read_filters(request, query));
 
   batch::ListJobsResponse out;
   out.job_summary_list.emplace();
@@ -331,7 +334,7 @@ template <class Response, class Detail>
 void cancel_many(const Services& services, const Context& context,
                  const std::vector<std::string>& ids, domain::Cancellation how,
                  const std::string& reason, Answer<Response> answer) {
-  each_of_many<Response, Detail>(
+  change_each_job<Response, Detail>(
       ids,
       [&](const std::string& id, std::function<void(Outcome<Done>)> done) {
         cancel<Done>(services, context, id, how, reason, std::move(done));

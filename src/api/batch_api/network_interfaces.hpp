@@ -11,8 +11,9 @@
 
 namespace trainyard::api::batch_api {
 
-// Returns the interface of one host of an attempt; none while its address is unknown, and for a
-// earlier attempt, whose hosts are forgotten. Requires: a plain job.
+// Returns the interface of one host of an attempt; none while its address is unknown, and for
+// earlier attempts, whose hosts are not stored. Requires: the job is neither an array nor
+// multi-node.
 std::vector<shapes::batch::NetworkInterface> network_interfaces_of(const domain::Job& job,
                                                                    const domain::Attempt& attempt,
                                                                    domain::HostIndex host);

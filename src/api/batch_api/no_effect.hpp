@@ -1,5 +1,5 @@
-// Lists the members of containers that Batch's jobs keep and describe, but that have no effect
-// here. Members that a user would rely on are rejected instead (container.cpp).
+// Lists the members of Batch's containers that jobs keep and describe, but that have no effect on
+// this server. Members that a user would rely on are rejected instead (container.cpp).
 #pragma once
 
 #include "operations/no_effect.hpp"

@@ -62,7 +62,8 @@ Outcome<std::vector<Override>> overrides_of(const batch::NodeOverrides& request,
     one.nodes = TRY(range_of(each.target_nodes));
     if (one.nodes.first >= nodes || one.nodes.last.value_or(0) >= nodes)
       return client_exception("nodeOverrides: targetNodes '" + *each.target_nodes +
-                              "' goes beyond the last of " + counted(nodes, "node"));
+                              "' goes beyond the last of " + counted(nodes, "node") +
+                              ", which is " + std::to_string(nodes - 1));
     if (each.eks_properties_override)
       return cannot_run("eksPropertiesOverride", "use containerOverrides");
     if (each.consumable_resource_properties_override)
@@ -82,7 +83,8 @@ Outcome<uint32_t> count_of(const batch::NodeProperties& properties,
   if (overrides && overrides->num_nodes) {
     if (*overrides->num_nodes != count && std::ranges::none_of(ranges, &NodeRange::open))
       return client_exception(
-          "nodeOverrides.numNodes needs a definition one of whose targetNodes has no end, like 1:");
+          "nodeOverrides.numNodes needs a definition with a range of targetNodes that has no end, "
+          "like 1:");
     count = *overrides->num_nodes;
   }
   if (count < 1 || count > int64_t(catalog::kNodesMax))

@@ -23,10 +23,11 @@ struct Nodes {
   uint32_t main = 0;
   std::vector<domain::InstanceGroup> groups;  // of nodes with the same container, by index
   int64_t volume_gib = 1;
-  std::string role_arn;                      // of all nodes; "" = none
+  std::string role_arn;                      // all nodes have it; "" = none
   shapes::batch::NodeProperties properties;  // with overrides and parameters, for descriptions
 };
-// Requires: check_nodes(properties). `overrides`: of the request.
+// Converts the nodes of a definition. Requires: check_nodes(properties). `overrides`: the
+// request's.
 Outcome<Nodes> nodes_of(const shapes::batch::NodeProperties& properties,
                         const std::optional<shapes::batch::NodeOverrides>& overrides,
                         const std::map<std::string, std::string>& parameters,

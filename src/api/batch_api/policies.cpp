@@ -1,4 +1,4 @@
-// Operations on scheduling policies, and on the quota shares of queues.
+// Implements the operations on scheduling policies, and on the quota shares of queues.
 #include <algorithm>
 
 #include "base/text.hpp"

@@ -1,5 +1,5 @@
-// Declares the helpers of Batch's operations: names of resources in requests, tags, pages of
-// lists, and changes, which are answered once they are durable.
+// Declares the helpers of Batch's operations: names of resources in requests, tags, pages of lists,
+// and changes, whose answers are sent once they are durable.
 //
 // Threads: pure functions, except scan_jobs(), change_batch_resource() and remove_batch_resource(),
 // which call control.
@@ -23,8 +23,8 @@
 
 namespace trainyard::api::batch_api {
 
-// Limits of a listing with a filter: jobs read from the ledger at a time, and for one page. The
-// client continues with the token of the page.
+// Limits of a listing with a filter: the jobs read from the ledger at a time, and for one page. The
+// client continues with the page's token.
 inline constexpr size_t kScanJobs = 200;
 inline constexpr size_t kScanJobsMax = 20'000;
 
@@ -39,7 +39,7 @@ using TagMap = std::map<std::string, std::string>;
 inline constexpr std::string_view kMetricTag = "trainyard:metric:";
 // Errors: ClientException (reserved keys, characters that AWS does not allow in tags).
 Outcome<std::vector<domain::Tag>> batch_tags_in(const std::optional<TagMap>& tags);
-// Leaves out tags that are internal to the server.
+// Converts tags for a response, without those that are internal to the server.
 TagMap batch_tags_out(const std::vector<domain::Tag>& tags);
 
 // Errors: ClientException (outside 1 to kPageMaxBatch).
@@ -58,8 +58,8 @@ std::vector<Detail> by_unit(const std::map<std::string, double>& quantities) {
   return out;
 }
 
-// The revision after the ':' in a definition's name. 0, which no definition has, unless it is
-// spelled as in policies.
+// Reads the revision after the ':' in a definition's name. Returns 0, which no definition has, for
+// a text that policies would not match: one with a sign or leading zeros.
 uint32_t revision_in(std::string_view digits);
 
 // A definition in a request: "train", "train:3" or an ARN of either.
@@ -78,10 +78,11 @@ Outcome<Json> json_of(const typename Operation::Input& request) {
   return TRY(json_in(*Operation::shape().input, &request));
 }
 Result<void> read_json_into(const shapes::Shape& shape, const Json& json, void* structure);
-// The shape of the elements of a response's list.
+// Returns the shape of the elements of a list in the operation's output.
 const shapes::Shape& element_of(const shapes::OperationShape& operation, std::string_view member);
 
-// Returns the job as control has it if it has not finished: the ledger stores no pending reasons.
+// Returns control's copy of an unfinished job, which has a pending reason; the ledger stores none.
+// Returns `stored` for other jobs.
 std::shared_ptr<const domain::Job> current_job(const Services& services, const Context& context,
                                                domain::Job stored);
 
@@ -156,11 +157,11 @@ void remove_batch_resource(const Services& services, domain::JobKey key, bool pr
 
 inline constexpr size_t kManyJobsMax = 50;  // cancelled or terminated by one request, as on AWS
 
-// Runs `start` for each job, and answers after all have finished, with the ids of the successes and
-// the reasons of the failures. Response and Detail are the types of CancelJobs or of an
+// Calls `start` for each job. Once all have called back, answers with the ids of the changed jobs
+// and the failures of the others. Response and Detail are the types of CancelJobs or of an
 // operation with the same members. `start` calls back once, from any thread.
 template <class Response, class Detail>
-void each_of_many(
+void change_each_job(
     const std::vector<std::string>& ids,
     const std::function<void(const std::string& id, std::function<void(Outcome<Done>)>)>& start,
     Answer<Response> answer) {
@@ -233,7 +234,7 @@ Outcome<std::vector<Detail>> page_of(const Context& context,
   return out;
 }
 
-// Returns a filter for resources by name or ARN. Without names it accepts all.
+// Returns a filter that accepts resources with one of the names or ARNs; all without names.
 template <class Resource>
 std::function<bool(const Resource&)> named_by(const std::optional<std::vector<std::string>>& names,
                                               std::string_view kind) {
@@ -244,7 +245,7 @@ std::function<bool(const Resource&)> named_by(const std::optional<std::vector<st
   };
 }
 
-// Register the operations on some kinds of resources each.
+// Each registers the operations on some kinds of resources.
 void add_catalog(OperationTable& table, const Settings& settings, const Services& services);
 void add_definitions(OperationTable& table, const Settings& settings, const Services& services);
 void add_tags(OperationTable& table, const Settings& settings, const Services& services);

@@ -24,7 +24,7 @@ namespace catalog = trainyard::batch;
 
 constexpr int64_t kCpusMax = 1'000'000'000;
 
-Failure not_here(const std::string& member, const std::string& instead) {
+Failure unsupported_member(const std::string& member, const std::string& instead) {
   return client_exception(member + " cannot be used with this server: " + instead);
 }
 
@@ -73,7 +73,7 @@ Outcome<std::vector<std::string>> read_order(const Json& request, const std::str
     if (!names.insert(name).second)
       return client_exception(member + " names " + shorten(name, 128) + " twice");
     if (!in_order.emplace(each.value("order", int64_t{0}), std::move(name)).second)
-      return client_exception(member + " gives one order twice");
+      return client_exception(member + " has two elements with the same order");
   }
   if (in_order.empty() || in_order.size() > catalog::kEnvironmentsOfQueueMax)
     return client_exception(member + " must name one to " +
@@ -224,7 +224,8 @@ Outcome<catalog::ComputeEnvironment> environment_of(
     const batch::CreateComputeEnvironmentRequest& request, const std::string& region) {
   TRY(check_batch_name(*request.compute_environment_name, "computeEnvironmentName"));
   if (request.eks_configuration)
-    return not_here("eksConfiguration", "its hosts are this server's machines; leave it out");
+    return unsupported_member("eksConfiguration",
+                              "its hosts are this server's machines; leave it out");
   catalog::ComputeEnvironment environment;
   environment.key = {region, *request.compute_environment_name};
   environment.request = TRY(json_of<batch::CreateComputeEnvironment>(request));

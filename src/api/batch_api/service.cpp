@@ -1,4 +1,5 @@
-// Operations on service environments and on service jobs, which are training jobs in Batch queues.
+// Implements the operations on service environments and on service jobs, which are training jobs in
+// Batch queues.
 #include "batch_api/service.hpp"
 
 #include <algorithm>
@@ -102,7 +103,8 @@ Outcome<batch::DescribeServiceEnvironmentsResponse> describe_environments(
 
 // -- service jobs
 
-// The unique part of a job's name. It is the same if a client repeats a request with its token.
+// Makes the unique part of a job's name. A request that a client repeats with its token gets the
+// same one.
 std::string unique_of(const Services& services, const batch::SubmitServiceJobRequest& request) {
   if (!request.client_token) return services.random.hex(kUniqueDigits / 2);
   const std::string whole = *request.client_token + "\n" + *request.job_name + "\n" +
@@ -266,7 +268,7 @@ void terminate_job(const Services& services, const Context& context,
 void terminate_jobs(const Services& services, const Context& context,
                     const batch::TerminateServiceJobsRequest& request,
                     Answer<batch::TerminateServiceJobsResponse> answer) {
-  each_of_many<batch::TerminateServiceJobsResponse, batch::TerminateServiceJobsErrorDetail>(
+  change_each_job<batch::TerminateServiceJobsResponse, batch::TerminateServiceJobsErrorDetail>(
       *request.jobs,
       [&services, context, reason = *request.reason](const std::string& id,
                                                      std::function<void(Outcome<Done>)> done) {

@@ -15,26 +15,25 @@
 
 namespace trainyard::api::batch_api {
 
-// more than CreateTrainingJob's limits allow
+// More than CreateTrainingJob's limits allow.
 inline constexpr size_t kServicePayloadBytesMax = 100 * 1024;
 inline constexpr size_t kTrainingJobNameMax = 63;  // as in the model
 
 struct ServiceJob {
   std::string name;  // of the training job, and the id: "digits-2025-4b7d1f.."
   domain::JobSpec spec;
-  std::vector<domain::Tag> tags;  // of the payload and of the request
+  std::vector<domain::Tag> tags;  // of the payload and the request
 };
 
-// The rules for a payload: those of CreateTrainingJob's requests.
+// What the checks of a payload need: the same as for requests of CreateTrainingJob.
 struct PayloadRules {
   const Constraints& constraints;  // of SageMaker
   const FindImage& find_image;
   const domain::FileSystems& file_systems;
 };
 
-// `unique`: appended to the payload's name. Names may repeat in a queue, but not among training
-// jobs.
-// Errors: ClientException, naming the member of the request or the payload.
+// `unique`: appended to the payload's name, since names may repeat in a queue, but not among
+// training jobs. Errors: ClientException, naming the member of the request or the payload.
 Outcome<ServiceJob> service_job_of(const shapes::batch::SubmitServiceJobRequest& request,
                                    const std::string& queue, const std::string& unique,
                                    const PayloadRules& rules);

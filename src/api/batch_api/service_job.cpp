@@ -193,7 +193,7 @@ Outcome<ServiceJob> service_job_of(const batch::SubmitServiceJobRequest& request
 
 batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
   CHECK(job.spec.queue && job.spec.contract == domain::Contract::training,
-        "only service jobs are described so");
+        "the job is a service job");
   batch::DescribeServiceJobResponse out;
   // A stored request that does not match the current shape (from an old version) is left out.
   const auto read =
@@ -227,7 +227,7 @@ batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
 
 batch::ServiceJobSummary summary_of_service(const domain::Job& job) {
   CHECK(job.spec.queue && job.spec.contract == domain::Contract::training,
-        "only service jobs are listed so");
+        "the job is a service job");
   batch::ServiceJobSummary out;
   show(job, out);
   if (out.status_reason) out.status_reason = listed_failure(*out.status_reason);

@@ -1,4 +1,4 @@
-// GetJobQueueSnapshot: the jobs at the front of a queue, and the usage by share.
+// Implements GetJobQueueSnapshot: the jobs at the front of a queue, and the usage by share.
 #include <algorithm>
 #include <functional>
 

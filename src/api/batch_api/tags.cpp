@@ -1,4 +1,4 @@
-// Operations on the tags of all Batch resources.
+// Implements the operations on the tags of all Batch resources.
 #include "base/text.hpp"
 #include "batch/arn.hpp"
 #include "batch/catalog.hpp"

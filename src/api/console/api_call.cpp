@@ -108,7 +108,7 @@ Result<net::Request> sign_call(PageCall call, const SignedIn& who, const net::Re
   const TemporaryKeys keys =
       issue_delegated_keys(sealing_secret, TRY(format_delegation(delegation_for(who, from))), now,
                            kKeysLifetime, random);
-  const bool by_path = speaks_rest_json(service);
+  const bool by_path = uses_rest_json(service);
   net::Request out;
   out.method = by_path ? std::string(call.operation.method) : "POST";
   out.target = by_path ? std::string(call.operation.uri) : "/";

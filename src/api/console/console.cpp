@@ -219,8 +219,8 @@ class ConsoleHandler final : public Console {
     if (!who) return {};
     Principal principal;
     const bool long_term = who->delegation.kind != PrincipalKind::session;
-    if (long_term && !principals_.of_key(who->access_key_id, principal)) return {};
-    if (!principals_.of_stored(who->delegation, now)) return {};
+    if (long_term && !principals_.find_by_key(who->access_key_id, principal)) return {};
+    if (!principals_.find_stored(who->delegation, now)) return {};
     return who;
   }
 
@@ -228,7 +228,7 @@ class ConsoleHandler final : public Console {
                                     const net::RequestHead& head, const std::string& region) const {
     if (!who) return {};
     const Instant now = services_.clock.now();
-    auto principal = principals_.of_stored(delegation_for(*who, head), now);
+    auto principal = principals_.find_stored(delegation_for(*who, head), now);
     if (!principal) return {};
     Context out{.principal = *std::move(principal), .region = region, .now = now};
     out.clock_offset = services_.control.clock_offset();

@@ -70,7 +70,7 @@ void CallRecorder::record_end_of_shell(const Call& call, std::chrono::nanosecond
 }
 
 void CallRecorder::note_resources(const Call& call, const void* input) const {
-  if (!audit_.is_on() || !access_table_.knows(*call.route.operation)) return;
+  if (!audit_.is_on() || !access_table_.has(*call.route.operation)) return;
   call.resources->clear();
   for (const Access& access : access_table_.find(call.context, *call.route.operation, input).all)
     call.resources->push_back(access.resource);

@@ -23,11 +23,11 @@ struct DelegatingTenants : TestTenants {
     Context context{.region = "eu-west-1", .now = clock.now(), .source_ip = "192.0.2.7"};
     const Principals principals(settings, control);
     if (by.keys.session_token.empty()) {
-      EXPECT_TRUE(principals.of_key(by.keys.access_key_id, context.principal));
+      EXPECT_TRUE(principals.find_by_key(by.keys.access_key_id, context.principal));
     } else {
       auto resolved = resolve_keys(settings.temporary_key_secret, by.keys.access_key_id,
                                    by.keys.session_token, clock.now());
-      context.principal = *principals.of_session(resolved.session);
+      context.principal = *principals.find_by_session(resolved.session);
     }
     return *record_of(context, kCampaignArn);
   }

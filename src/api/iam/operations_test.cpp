@@ -391,7 +391,7 @@ TEST(Sessions, AreOfTheRequestedRole) {
   EXPECT_EQ(*keys.expiration, world.clock.now() + 900s);
   const auto resolved = resolve_keys(world.settings.temporary_key_secret, *keys.access_key_id,
                                      *keys.session_token, world.clock.now() + 899s);
-  EXPECT_EQ(resolved.state, ResolvedKeys::State::good);
+  EXPECT_EQ(resolved.state, ResolvedKeys::State::valid);
   EXPECT_EQ(resolved.session.role_arn, arn);
   EXPECT_EQ(resolved.secret_access_key, *keys.secret_access_key);
 

@@ -28,7 +28,7 @@ std::optional<Principal> BearerTokens::find(std::string_view token, signing::Tok
   const auto parsed = signing::parse_metrics_token(token);
   if (!parsed) return std::nullopt;
   Principal principal;
-  const auto secret = principals_.of_key(parsed->access_key_id, principal);
+  const auto secret = principals_.find_by_key(parsed->access_key_id, principal);
   if (!secret) return std::nullopt;
   const std::string expected = signing::metrics_token(parsed->access_key_id, *secret, use);
   if (!equal_in_constant_time(digest, sha256(expected))) return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<Principal> BearerTokens::of_user(const std::string& name) const {
         if (key->owner && key->active) described.name = key->user;
     if (!identities && !settings_.keys.empty()) described.name = settings_.keys.front().user;
   }
-  auto principal = principals_.of_stored(described, {});
+  auto principal = principals_.find_stored(described, {});
   return principal ? std::optional(*std::move(principal)) : std::nullopt;
 }
 

@@ -21,7 +21,7 @@ using shapes::ShapeKind;
 
 constexpr size_t kViolationsShownMax = 100;   // further violations are only counted
 constexpr size_t kValueBytesShownMax = 1024;  // of an invalid value
-// steps; the models' patterns need a few hundred for long texts
+// Steps of one match. The models' patterns need a few hundred for long texts.
 constexpr uint32_t kMatchLimit = 100'000;
 constexpr uint32_t kHeapLimitKib = 4096;
 constexpr int kCircleDepthMax = 200;
@@ -42,7 +42,7 @@ std::string number_text(double value) { return double_text(value); }
 
 // Translates a regular expression from Java's syntax, which the models use, to PCRE's. They differ
 // in one class.
-static std::string in_pcre(std::string_view text) {
+static std::string to_pcre(std::string_view text) {
   static constexpr std::string_view kAlnum = "\\p{Alnum}";
   std::string out(text);
   for (size_t at = out.find(kAlnum); at != std::string::npos; at = out.find(kAlnum, at))
@@ -80,7 +80,7 @@ class Constraints::Pattern {
     std::call_once(once_, [&] {
       int error = 0;
       PCRE2_SIZE where = 0;
-      const std::string expression = in_pcre(text);
+      const std::string expression = to_pcre(text);
       code_ = pcre2_compile(
           reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
           PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_ALT_BSUX | PCRE2_DOLLAR_ENDONLY,

@@ -260,7 +260,7 @@ Failure throttled(const shapes::Service& service) {
     return {503, "SlowDown", "Please reduce your request rate."};
   if (dialect_of(service) == Dialect::ec2)
     return {503, "RequestLimitExceeded", "Request limit exceeded."};
-  if (speaks_rest_json(service)) return {429, "TooManyRequestsException", "Too Many Requests"};
+  if (uses_rest_json(service)) return {429, "TooManyRequestsException", "Too Many Requests"};
   return {400, named(service, {"ThrottlingException", "Throttling", "SlowDown"}), "Rate exceeded"};
 }
 

@@ -1,4 +1,5 @@
-// Defines failures, and is the only place with AWS's error names.
+// Defines Failure and Outcome, and makes failures with AWS's error names, which no other module
+// has.
 //
 // Operations return an Outcome: the output, or an Error by kind, which becomes the service's usual
 // name for that kind, or a Failure with the exact name, made by one of the helpers below.
@@ -35,8 +36,8 @@ struct Failure {
 Failure failure_of(const shapes::Service& service, const Error& error);
 
 // -- every service; S3, the query services and the JSON services have different names for these
-// `name`: of the operation, as in the request. One that the service's model has, but this server
-// does not, is named as such.
+// `name`: the operation in the request. The message tells an operation that this server lacks from
+// one that AWS does not have.
 Failure unknown_operation(const shapes::Service* service, std::string_view name);
 Failure not_implemented(std::string message);  // S3: an unsupported subresource
 Failure unreadable_body(const shapes::Service& service,
@@ -115,7 +116,7 @@ class [[nodiscard]] Outcome {
   T&& operator*() && { return std::get<0>(std::move(state_)); }
   T* operator->() { return &std::get<0>(state_); }
   T&& value() && { return std::get<0>(std::move(state_)); }
-  // For TRY in functions that return an Outcome. Requires: no value.
+  // Returns the failure or error, for TRY in functions that return an Outcome. Requires: no value.
   std::variant<Failure, Error> error() && {
     if (state_.index() == 1) return std::get<1>(std::move(state_));
     return std::get<2>(std::move(state_));
@@ -124,7 +125,7 @@ class [[nodiscard]] Outcome {
       : state_(why.index() == 0 ? State(std::in_place_index<1>, std::get<0>(std::move(why)))
                                 : State(std::in_place_index<2>, std::get<1>(std::move(why)))) {}
 
-  // Requires: no value.
+  // Returns the failure, or converts the error with failure_of(). Requires: no value.
   Failure failure(const shapes::Service& service) const {
     return state_.index() == 1 ? std::get<1>(state_) : failure_of(service, std::get<2>(state_));
   }

@@ -76,15 +76,15 @@ Result<void> FormDataReader::feed(std::string_view bytes, std::string& file) {
 Result<bool> FormDataReader::step(std::string& file) {
   switch (state_) {
     case State::begin:
-      return take_begin();
+      return decode_begin();
     case State::after_boundary:
-      return take_boundary_end();
+      return decode_boundary_end();
     case State::head:
-      return take_head();
+      return decode_head();
     case State::value:
-      return take_value();
+      return decode_value();
     case State::file:
-      take_file(file);
+      decode_file(file);
       return false;
     case State::ended:
       break;
@@ -92,8 +92,8 @@ Result<bool> FormDataReader::step(std::string& file) {
   return false;
 }
 
-// Takes the first delimiter, which no line end precedes.
-Result<bool> FormDataReader::take_begin() {
+// Decodes the first delimiter, which has no line end before it.
+Result<bool> FormDataReader::decode_begin() {
   const std::string_view first = std::string_view(delimiter_).substr(kLineEnd.size());
   const size_t count = std::min(first.size(), pending_.size());
   if (pending_.compare(0, count, first, 0, count) != 0)
@@ -104,20 +104,22 @@ Result<bool> FormDataReader::take_begin() {
   return true;
 }
 
-Result<bool> FormDataReader::take_boundary_end() {
+Result<bool> FormDataReader::decode_boundary_end() {
   if (pending_.size() < kLineEnd.size()) return false;
-  if (pending_.starts_with("--")) return invalid("the form ends without a file");
-  if (!pending_.starts_with(kLineEnd)) return invalid("a boundary of the form is malformed");
+  if (pending_.starts_with("--"))
+    return invalid("the form has no file: its last field must be named file");
+  if (!pending_.starts_with(kLineEnd))
+    return invalid("a boundary of the form is not followed by a line end or --");
   // The line end is kept: it begins the end of the head if the part has no header lines.
   state_ = State::head;
   return true;
 }
 
-Result<bool> FormDataReader::take_head() {
+Result<bool> FormDataReader::decode_head() {
   const size_t end = pending_.find(kHeadEnd);
   const size_t known = end == std::string::npos ? pending_.size() : end + kHeadEnd.size();
   if (known > kFormPartHeadBytesMax + kHeadEnd.size())
-    return exhausted("the headers of a part of the form exceed " +
+    return exhausted("a part of the form has headers of more than " +
                      std::to_string(kFormPartHeadBytesMax) + " bytes");
   if (end == std::string::npos) return false;
   std::string type;
@@ -129,12 +131,12 @@ Result<bool> FormDataReader::take_head() {
     if (equals_ignoring_case(key, "content-type")) type = value;
     if (!equals_ignoring_case(key, "content-disposition")) continue;
     if (!equals_ignoring_case(trim(value.substr(0, value.find(';'))), "form-data"))
-      return invalid("a part of the form is not form-data");
+      return invalid("a part of the form must have the Content-Disposition form-data");
     name = parameter(value, "name");
     file_name = parameter(value, "filename");
   }
   if (!name || name->empty() || !is_utf8(*name))
-    return invalid("a part of the form has no valid name");
+    return invalid("a part of the form needs a name in UTF-8 in its Content-Disposition");
   pending_.erase(0, end + kHeadEnd.size());
   name_ = to_lower(*name);
   if (name_ != "file") {
@@ -157,7 +159,7 @@ Result<void> FormDataReader::count(size_t bytes) {
   return ok();
 }
 
-Result<bool> FormDataReader::take_value() {
+Result<bool> FormDataReader::decode_value() {
   const size_t end = pending_.find(delimiter_);
   const size_t known = end == std::string::npos ? pending_.size() : end;
   if (known > kFormFieldsBytesMax + delimiter_.size()) TRY(count(known));
@@ -177,7 +179,7 @@ Result<bool> FormDataReader::take_value() {
 }
 
 // Appends all bytes to the file except those that may begin a delimiter.
-void FormDataReader::take_file(std::string& file) {
+void FormDataReader::decode_file(std::string& file) {
   const size_t end = pending_.find(delimiter_);
   if (end != std::string::npos) {
     file.append(pending_, 0, end);

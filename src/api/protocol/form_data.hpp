@@ -37,7 +37,7 @@ class FormDataReader {
  public:
   explicit FormDataReader(std::string_view boundary);
 
-  // Takes the next bytes of the body and appends those of the file to `file`.
+  // Decodes the next bytes of the body, and appends the file's bytes to `file`.
   Result<void> feed(std::string_view bytes, std::string& file);
 
   // Returns whether the file has begun. The fields are then complete.
@@ -55,11 +55,11 @@ class FormDataReader {
   enum class State { begin, after_boundary, head, value, file, ended };
 
   Result<bool> step(std::string& file);
-  Result<bool> take_begin();
-  Result<bool> take_boundary_end();
-  Result<bool> take_head();
-  Result<bool> take_value();
-  void take_file(std::string& file);
+  Result<bool> decode_begin();
+  Result<bool> decode_boundary_end();
+  Result<bool> decode_head();
+  Result<bool> decode_value();
+  void decode_file(std::string& file);
   Result<void> count(size_t bytes);
 
   const std::string delimiter_;  // CRLF "--" boundary

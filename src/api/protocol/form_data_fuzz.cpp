@@ -32,6 +32,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             reader.finished() == whole.finished(),
         "pieces change nothing");
   CHECK(file.size() <= body.size() && reader.fields().size() <= kFormFieldsMax,
-        "framing only ever takes away");
+        "the file is not longer than the body");
   return 0;
 }

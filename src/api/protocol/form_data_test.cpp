@@ -35,7 +35,7 @@ std::string file(const std::string& bytes, const std::string& more = "; filename
          "\r\nContent-Type: text/plain\r\n\r\n" + bytes + "\r\n--b--\r\n";
 }
 
-TEST(Boundary, IsAParameterOfTheType) {
+TEST(Boundary, IsReadFromTheContentType) {
   EXPECT_EQ(boundary_of("multipart/form-data; boundary=abc"), "abc");
   EXPECT_EQ(boundary_of("Multipart/Form-Data; charset=utf-8; boundary=\"a b'()+_,-./:=?\""),
             "a b'()+_,-./:=?");
@@ -49,7 +49,7 @@ TEST(Boundary, IsAParameterOfTheType) {
   EXPECT_EQ(boundary_of("multipart/mixed; boundary=abc"), std::nullopt);
 }
 
-TEST(FormData, AnyPieceSizeReadsTheSame) {
+TEST(FormData, DecodesPiecesOfAnySize) {
   const std::string bytes = "one\r\n--two\r\n-\r\n--a--b\r\nend";
   const std::string body = field("Key", "k/${filename}") + field("empty", "") + file(bytes);
   for (size_t piece = 1; piece <= body.size(); ++piece) {
@@ -63,7 +63,7 @@ TEST(FormData, AnyPieceSizeReadsTheSame) {
   }
 }
 
-TEST(FormData, FieldsAfterTheFileAreIgnored) {
+TEST(FormData, IgnoresFieldsAfterTheFile) {
   const ReadForm got = read("--b\r\nContent-Disposition: form-data; name=file\r\n\r\nbytes\r\n" +
                                 field("acl", "public-read"),
                             3);
@@ -73,7 +73,7 @@ TEST(FormData, FieldsAfterTheFileAreIgnored) {
   EXPECT_EQ(got.file, "bytes");
 }
 
-TEST(FormData, AFormThatIsCutOffIsNotFinished) {
+TEST(FormData, IsNotFinishedIfTheBodyIsTruncated) {
   const std::string body = field("key", "k") + file("bytes");
   const size_t whole = body.rfind("--\r\n");
   for (size_t length = 0; length < whole; ++length)
@@ -81,7 +81,7 @@ TEST(FormData, AFormThatIsCutOffIsNotFinished) {
   EXPECT_TRUE(read(body.substr(0, whole)).finished);
 }
 
-TEST(FormData, NamesOfFilesLoseTheirDirectories) {
+TEST(FormData, RemovesDirectoriesFromFileNames) {
   EXPECT_EQ(read(file("x", "; filename=\"C:\\\\dir\\\\a b.txt\"")).name, "a b.txt");
   EXPECT_EQ(read(file("x", "; filename=\"C:\\dir\\a.txt\"")).name, "a.txt");
   EXPECT_EQ(read(file("x", "; filename=\"../../etc/passwd\"")).name, "passwd");
@@ -89,7 +89,7 @@ TEST(FormData, NamesOfFilesLoseTheirDirectories) {
   EXPECT_EQ(read(file("x", "")).name, "");
 }
 
-TEST(FormData, MalformedFormsAreInvalid) {
+TEST(FormData, RejectsMalformedForms) {
   const std::string head = "--b\r\nContent-Disposition: ";
   for (const std::string& body :
        {std::string("--c\r\n"), std::string("\r\n--b\r\n"), std::string("--b--\r\n"),
@@ -106,7 +106,7 @@ TEST(FormData, MalformedFormsAreInvalid) {
   }
 }
 
-TEST(FormData, FieldsAreLimited) {
+TEST(FormData, LimitsFields) {
   const auto kind = [](const std::string& body, size_t piece = 1 << 20) {
     const ReadForm got = read(body, piece);
     return got.result ? Kind::internal : got.result.error().kind;

@@ -8,7 +8,7 @@ namespace trainyard::api {
 namespace {
 
 constexpr int kGzipWindow = 15 + 16;  // the largest window, with a gzip header
-// inflated at a time, so that a gzip bomb is detected early
+// The bytes inflated at a time; small, so that a gzip bomb is detected early.
 constexpr size_t kStepBytes = 64 << 10;
 
 struct Inflater {
@@ -21,7 +21,7 @@ struct Inflater {
 Result<std::string> gunzip(std::string_view bytes, size_t bytes_max) {
   Inflater inflater;
   z_stream& stream = inflater.stream;
-  if (inflateInit2(&stream, kGzipWindow) != Z_OK) return internal("zlib does not start");
+  if (inflateInit2(&stream, kGzipWindow) != Z_OK) return internal("zlib cannot be initialised");
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = uInt(bytes.size());
   std::string out;
@@ -37,7 +37,7 @@ Result<std::string> gunzip(std::string_view bytes, size_t bytes_max) {
     if (code == Z_STREAM_END) break;
     if (code != Z_OK) return invalid("the body is not gzip, as its Content-Encoding says");
   }
-  if (stream.avail_in != 0) return invalid("something follows the gzip body");
+  if (stream.avail_in != 0) return invalid("the gzip body has bytes after its end");
   return out;
 }
 

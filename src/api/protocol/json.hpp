@@ -1,6 +1,6 @@
-// Reads and writes the JSON protocols (1.0 and 1.1): one document for each request and response.
-// Timestamps are seconds since 1970, blobs are base64, NaN and the infinities are strings. Members
-// that the shape does not have are ignored. A null member is absent.
+// Reads and writes documents of the JSON protocols (1.0 and 1.1), one for each request and
+// response. Timestamps are seconds since 1970, blobs are base64, NaN and the infinities are
+// strings. Members that the shape does not have are ignored. A null member is absent.
 //
 // Threads: pure functions. Errors: invalid, with a text for the client (SerializationException).
 #pragma once

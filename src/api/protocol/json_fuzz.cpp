@@ -25,9 +25,9 @@ void run(const shapes::Shape& shape, const shapes::Service& service, std::string
   std::string written, again;
   write_json(shape, &input, written);
   Structure second;
-  CHECK(bool(read_json(shape, written, &second)), "what was written reads back");
+  CHECK(bool(read_json(shape, written, &second)), "a written document is read");
   write_json(shape, &second, again);
-  CHECK(written == again, "and is the same");
+  CHECK(written == again, "and writes the same text");
 }
 
 template <class Operation>

@@ -21,7 +21,8 @@ template <class Operation>
 void read_and_write(const NameValues& parameters) {
   typename Operation::Output output;
   if (!read_query(*Operation::shape().output, parameters, &output)) return;
-  CHECK(bool(parse_xml(write_query(Operation::shape(), &output, "id"))), "what is written is XML");
+  CHECK(bool(parse_xml(write_query(Operation::shape(), &output, "id"))),
+        "the response is valid XML");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace trainyard::api {
 namespace {
 
 std::string json_type(const shapes::Service* service) {
-  if (service && speaks_rest_json(*service)) return "application/json";
+  if (service && uses_rest_json(*service)) return "application/json";
   return "application/x-amz-json-" +
          std::string(service && !service->json_version.empty() ? service->json_version : "1.1");
 }

@@ -1,5 +1,5 @@
-// Makes HTTP responses from outputs and failures, in each protocol's form. Each contains the
-// request's id.
+// Makes HTTP responses from outputs and failures, in the form of each protocol. Each response has
+// the request's id.
 //
 // Threads: pure functions.
 #pragma once

@@ -90,7 +90,7 @@ std::map<const shapes::OperationShape*, Read> all_readers() {
                  s3::AbortMultipartUpload, s3::ListParts, s3::ListMultipartUploads>();
 }
 
-TEST(Requests, RequestsOfBotocoreAreReadAsTheyWereMeant) {
+TEST(Requests, ReadsBotocoresRequests) {
   const auto readers = all_readers();
   const Json all = requests();
   ASSERT_GT(all.size(), 30u);
@@ -119,7 +119,7 @@ TEST(Requests, RequestsOfBotocoreAreReadAsTheyWereMeant) {
   }
 }
 
-TEST(Routes, ATargetNamesAServiceOfTheQueryProtocol) {
+TEST(Routes, FindsServicesOfTheQueryProtocolByTarget) {
   const auto target = [](const char* text) {
     net::RequestHead head;
     head.method = "POST";
@@ -135,7 +135,7 @@ TEST(Routes, ATargetNamesAServiceOfTheQueryProtocol) {
     EXPECT_EQ(target(unknown).operation, nullptr) << unknown;
 }
 
-TEST(Routes, UnknownSubresourcesAreNotTakenForObjects) {
+TEST(Routes, RejectsUnknownSubresources) {
   const auto find = [](const std::string& method, const std::string& target,
                        const std::string& header = "") {
     net::RequestHead head;
@@ -189,7 +189,7 @@ std::string violations(const std::string& body) {
   return constraints.check(shape, &input).value_or("none");
 }
 
-TEST(Constraints, EachKindHasTheTextOfAws) {
+TEST(Constraints, HasAwssTextForEachViolation) {
   const std::string start =
       R"({"TrainingJobName":"a","RoleArn":"arn:aws:iam::123456789012:role/Train","OutputDataConfig":{"S3OutputPath":"s3://b"})";
   const auto one = [&](const std::string& more) { return violations(start + more + "}"); };

@@ -186,7 +186,8 @@ Result<NameValues> read_query_parameters(std::string_view query) {
     std::string value = equals == std::string_view::npos
                             ? std::string()
                             : TRY(percent_decode(part.substr(equals + 1)));
-    if (!is_utf8(name) || !is_utf8(value)) return invalid("the query is not UTF-8");
+    if (!is_utf8(name) || !is_utf8(value))
+      return invalid("the query parameter '" + shorten(name, 100) + "' is not valid UTF-8");
     out.emplace_back(std::move(name), std::move(value));
   }
   return out;

@@ -1,4 +1,4 @@
-// Reads requests and writes replies of the protocol of S3: REST with XML bodies. Members of a shape
+// Reads requests and writes replies of S3's protocol, REST with XML bodies. The members of a shape
 // are in the path, the query, the headers or the body.
 //
 // Threads: pure functions. Errors: invalid, with a text for the client.
@@ -25,11 +25,11 @@ struct RestRequest {
   NameValues query;
   const NameValues& headers;
   std::string_view body;
-  // True: rejects an XML body with elements that its shape does not have (check_document).
+  // Rejects an XML body with elements that its shape does not have (check_document).
   bool known_elements_only = false;
 };
 
-// Fills `structure`, whose type `shape` describes, except for the member of a streaming payload.
+// Fills `structure`, a value of `shape`, except for a member with a streamed body.
 Result<void> read_rest(const shapes::Shape& shape, const RestRequest& request, void* structure);
 
 struct RestReply {

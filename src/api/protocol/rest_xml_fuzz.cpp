@@ -33,7 +33,7 @@ void write_back(const XmlElement& root) {
   const shapes::Shape& shape = *Operation::shape().output;
   if (!read_xml_members(shape, root, &output)) return;
   const RestReply reply = write_rest(shapes::s3::kService, shape, &output);
-  if (!reply.content_type.empty()) CHECK(bool(parse_xml(reply.body)), "what is written is XML");
+  if (!reply.content_type.empty()) CHECK(bool(parse_xml(reply.body)), "the reply is valid XML");
 }
 
 }  // namespace

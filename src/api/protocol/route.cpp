@@ -143,7 +143,7 @@ std::string scope_service(const net::RequestHead& head) {
   return parts.size() < 4 ? "" : std::string(parts[parts.size() - 2]);
 }
 
-bool speaks_rest_json(const Service& service) {
+bool uses_rest_json(const Service& service) {
   return service.target_prefix.empty() && !service.query && !service.json_version.empty();
 }
 
@@ -197,9 +197,9 @@ Route route(std::span<const Service* const> services, const net::RequestHead& he
         out.service = service;
       }
     } else if (service->scope == scope) {
-      out.protocol = service->query               ? Protocol::query
-                     : speaks_rest_json(*service) ? Protocol::rest_json
-                                                  : Protocol::json;
+      out.protocol = service->query             ? Protocol::query
+                     : uses_rest_json(*service) ? Protocol::rest_json
+                                                : Protocol::json;
       out.service = service;
     }
   }

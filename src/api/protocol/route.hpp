@@ -27,20 +27,21 @@ struct Route {
   const shapes::Service* service = nullptr;  // nullptr: unknown
   // nullptr: unknown, or (query protocol) in the body
   const shapes::OperationShape* operation = nullptr;
-  // as in the request; of S3 empty, unless the scope of the signature names the operation
+  // As in the request. For S3 "", unless the scope of the signature names the operation.
   std::string operation_name;
 };
 
 Route route(std::span<const shapes::Service* const> services, const net::RequestHead& head);
 
-// Returns the service in the scope of the signature, which is not checked; "": none.
+// Returns the service in the scope of the signature, without checking the signature; "" = none.
 std::string scope_service(const net::RequestHead& head);
 
 // Finds an operation by its name: for the query protocol, once the body has been received.
 const shapes::OperationShape* find_operation(const shapes::Service& service, std::string_view name);
 
-// Returns whether method and path name the service's operations, and bodies are JSON.
-bool speaks_rest_json(const shapes::Service& service);
+// Returns whether the service uses the rest-json protocol: method and path name the operation, and
+// bodies are JSON.
+bool uses_rest_json(const shapes::Service& service);
 // Returns the prefix of X-Amz-Target for the service, "" if it has none. Services that have only
 // the query protocol on AWS are named as by botocore ("iam.ListUsers"): the console calls them.
 std::string_view target_prefix_of(const shapes::Service& service);

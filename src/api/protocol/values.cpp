@@ -14,7 +14,7 @@ using shapes::Shape;
 using shapes::ShapeKind;
 using shapes::TimestampFormat;
 
-// the end of 9999; later dates have no common text form
+// The end of 9999; later dates have no common text form.
 constexpr double kEpochSecondsMax = 253402300799.0;
 
 }  // namespace
@@ -55,7 +55,8 @@ std::string epoch_text(Instant instant) {
 }
 
 Result<Instant> instant_of_epoch(double seconds) {
-  if (!(std::fabs(seconds) <= kEpochSecondsMax)) return invalid("a timestamp beyond the year 9999");
+  if (!(std::fabs(seconds) <= kEpochSecondsMax))
+    return invalid("the timestamp is beyond the year 9999");
   return from_milliseconds(std::llround(seconds * 1000.0));
 }
 
@@ -86,7 +87,7 @@ Result<void> read_scalar(const Shape& shape, TimestampFormat format, std::string
                          void* value) {
   switch (shape.kind) {
     case ShapeKind::string:
-      if (!is_utf8(text)) return invalid("text that is not UTF-8");
+      if (!is_utf8(text)) return invalid("the text is not valid UTF-8");
       *static_cast<std::string*>(value) = text;
       return ok();
     case ShapeKind::blob:

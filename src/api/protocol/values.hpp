@@ -20,12 +20,12 @@ inline constexpr int kDepthMax = 64;
 // with two values each.
 inline constexpr size_t kValuesMax = 200'000;
 
-// The shortest text that reads back as the same number; "NaN", "Infinity" and "-Infinity".
+// Returns the shortest text that reads back as the same number; "NaN", "Infinity" and "-Infinity".
 std::string double_text(double value);
 // Also reads "NaN", "Infinity" and "-Infinity". Errors: invalid.
 Result<double> read_double(std::string_view text);
 
-// Seconds since 1970 with up to three decimals: "1763632800.123", "1763632800".
+// Formats seconds since 1970 with up to three decimals: "1763632800.123", "1763632800".
 std::string epoch_text(Instant instant);
 // Errors: invalid, also for times outside the range of Instant.
 Result<Instant> instant_of_epoch(double seconds);

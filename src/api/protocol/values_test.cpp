@@ -11,7 +11,7 @@
 namespace trainyard::api {
 namespace {
 
-TEST(Values, Numbers) {
+TEST(Values, ReadAndWriteNumbers) {
   for (const double value : {0.0, -0.0, 0.1, 1e300, -1.5e-300, 3.0, 123456789.125})
     EXPECT_EQ(*read_double(double_text(value)), value);
   EXPECT_EQ(double_text(2500), "2500");
@@ -20,7 +20,7 @@ TEST(Values, Numbers) {
     EXPECT_FALSE(read_double(text)) << text;
 }
 
-TEST(Values, Times) {
+TEST(Values, ReadAndWriteTimes) {
   const std::pair<int64_t, std::string> table[] = {{0, "0"},
                                                    {1500, "1.5"},
                                                    {1795167900123, "1795167900.123"},
@@ -43,7 +43,7 @@ TEST(Values, Times) {
   EXPECT_FALSE(read_timestamp("yesterday", {}));
 }
 
-TEST(QueryForm, ListsAndMaps) {
+TEST(QueryForm, ReadsListsAndMaps) {
   shapes::cloudwatch::GetMetricStatisticsOutput output;
   const auto& shape = *shapes::cloudwatch::GetMetricStatistics::shape().output;
   const auto read = [&](std::string_view form) {
@@ -73,7 +73,7 @@ TEST(QueryForm, ListsAndMaps) {
   EXPECT_FALSE(read(deep + "=1"));
 }
 
-TEST(Xml, ElementsOutsideOfTheShapeAreFoundAtAnyDepth) {
+TEST(Xml, FindsElementsOutsideOfTheShapeAtAnyDepth) {
   const shapes::Shape& shape =
       *shapes::s3::PutBucketLifecycleConfiguration::shape().input->payload->shape;
   const auto check = [&](const std::string& inside, const std::string& before = "") {
@@ -97,7 +97,7 @@ TEST(Xml, ElementsOutsideOfTheShapeAreFoundAtAnyDepth) {
   EXPECT_FALSE(check("", "<rule/>"));
 }
 
-TEST(Xml, ADocumentHasTheRootOfItsMember) {
+TEST(Xml, ChecksTheRootElementOfADocument) {
   const shapes::Member& payload = *shapes::s3::PutBucketTagging::shape().input->payload;
   EXPECT_TRUE(check_document(payload, *parse_xml("<Tagging><TagSet/></Tagging>")));
   EXPECT_TRUE(check_document(payload, *parse_xml("<x:Tagging xmlns:x='u'/>")));
@@ -107,7 +107,7 @@ TEST(Xml, ADocumentHasTheRootOfItsMember) {
   }
 }
 
-TEST(Xml, AttributesAreMembers) {
+TEST(Xml, ReadsAttributesAsMembers) {
   const shapes::Shape& shape = *shapes::s3::PutBucketLogging::shape().input->payload->shape;
   shapes::s3::BucketLoggingStatus status;
   const auto root = parse_xml(
@@ -121,7 +121,7 @@ TEST(Xml, AttributesAreMembers) {
   EXPECT_EQ(grant.grantee->uri, "u");
 }
 
-TEST(Xml, ElementsOfAListHaveItsName) {
+TEST(Xml, ChecksTheNamesOfListElements) {
   const shapes::Shape& shape = *shapes::s3::PutBucketTagging::shape().input->payload->shape;
   const auto check = [&](const std::string& inside) {
     return bool(check_elements(shape, *parse_xml("<Tagging>" + inside + "</Tagging>")));

@@ -49,12 +49,13 @@ Result<void> read_entry(const Shape& shape, const XmlElement& entry, void* map) 
     if (child.name == shape.value_name) value = &child;
   }
   if (!key || !value)
-    return invalid("a map's entry without " + std::string(key ? shape.value_name : shape.key_name));
+    return invalid("a map entry has no <" + std::string(key ? shape.value_name : shape.key_name) +
+                   ">");
   return read_xml(*shape.element, TimestampFormat::unset, *value,
                   shape.insert(map, std::string(key->text)));
 }
 
-// As of elements, only the part of the name after the prefix counts.
+// Ignores the namespace prefix of the attribute's name, as for elements.
 Result<void> read_attribute(const Member& member, const XmlElement& element, void* structure) {
   const auto name = member.wire_name.substr(member.wire_name.rfind(':') + 1);
   if (const XmlAttribute* found = element.attribute(name))

@@ -1,4 +1,4 @@
-// Reads shapes from XML, and writes them.
+// Reads values of shapes from XML, and writes them.
 //
 // Threads: pure functions. Errors: invalid, with the position.
 #pragma once
@@ -18,8 +18,8 @@ Result<void> read_xml(const shapes::Shape& shape, shapes::TimestampFormat format
                       const XmlElement& element, void* value);
 void write_xml(const shapes::Shape& shape, shapes::TimestampFormat format, std::string_view name,
                const void* value, std::string& out);
-// Checks that an element of `shape` has only elements of the shape, each once unless it is one of a
-// flattened list, and text only in scalars; at any depth. Errors: invalid (outside_of_shape).
+// Checks an element of `shape` at any depth: it has only elements of the shape, each once except in
+// a flattened list, and text only in scalars. Errors: invalid (outside_of_shape).
 enum class XmlShapeFault { outside_of_shape };
 Result<void> check_elements(const shapes::Shape& shape, const XmlElement& element);
 // Does the same for a document, whose root element is the member `payload`.
