@@ -168,18 +168,18 @@ constexpr const char* kDeprecatedPull = "warm";
 
 std::string overview() {
   constexpr int kSummaryColumn = 13;
-  const cli::Looks looks{.columns = cli::kHelpColumns};
+  const cli::OutputStyle style{.columns = cli::kHelpColumns};
   std::string text = "trainyard: a training cloud that you own\n";
   const auto add = [&](const char* title, const std::vector<cli::Form>& forms) {
     text += std::string("\n") + title + "\n";
     for (const auto& form : forms)
-      text += cli::paragraph(looks, form.summary, cli::Paint::none, "  " + form.command,
+      text += cli::paragraph(style, form.summary, cli::Paint::none, "  " + form.command,
                              kSummaryColumn);
   };
   add("server commands", server_forms());
   add("job and user commands", cli::forms());
   return text + "\n" +
-         cli::paragraph(looks,
+         cli::paragraph(style,
                         "`trainyard COMMAND --help` shows options and examples. Job and user "
                         "commands call the server at AWS_ENDPOINT_URL with the keys of the "
                         "environment, as `trainyard env` prints them; if that is not set, the "
@@ -231,9 +231,9 @@ Result<ServerAddress> find_server(const cli::Arguments& arguments) {
 
 enum class Stream { output, error };
 
-cli::Looks looks_of(os::Terminal& terminal, Stream stream) {
+cli::OutputStyle style_of(os::Terminal& terminal, Stream stream) {
   const auto shape = terminal.shape();
-  return cli::looks_of({stream == Stream::output ? shape.output : shape.error, shape.columns,
+  return cli::style_of({stream == Stream::output ? shape.output : shape.error, shape.columns,
                         shape.rows, variable("NO_COLOR"), variable("TERM"),
                         first_of({"LC_ALL", "LC_CTYPE", "LANG"})});
 }
@@ -258,16 +258,16 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
     return apps::hand_over(server.api, server.objects_endpoint, {key.id, key.secret, user},
                            endpoint);
   };
-  cli::World world{*client,
-                   *terminal,
-                   looks_of(*terminal, Stream::output),
-                   looks_of(*terminal, Stream::error),
-                   clock,
-                   open_objects,
-                   variable("TERM"),
-                   hand_over,
-                   arguments.value("--data")};
-  return cli::run(world, arguments);
+  cli::CommandContext context{*client,
+                              *terminal,
+                              style_of(*terminal, Stream::output),
+                              style_of(*terminal, Stream::error),
+                              clock,
+                              open_objects,
+                              variable("TERM"),
+                              hand_over,
+                              arguments.value("--data")};
+  return cli::run(context, arguments);
 }
 
 // Commands that run jobs, unpack their images or remove their remains need root: on the machine, or
@@ -296,7 +296,7 @@ Result<int> scrub(const cli::Arguments& arguments, const std::string& data) {
   const auto terminal = os::open_terminal();
   const bool whole = TRY(apps::scrub(
       {data, arguments.value("--bucket"), uint64_t(*rate) << 20, arguments.has("--json")},
-      *terminal, looks_of(*terminal, Stream::output), looks_of(*terminal, Stream::error), clock));
+      *terminal, style_of(*terminal, Stream::output), style_of(*terminal, Stream::error), clock));
   return whole ? 0 : 1;
 }
 
@@ -310,8 +310,8 @@ Result<void> use_cache(const cli::Arguments& arguments, const std::string& data)
   if (arguments.operands.size() > 1) options.uri = arguments.operands[1];
   options.pin = arguments.has("--pin"), options.remove = arguments.has("--remove");
   options.all = arguments.has("--all"), options.json = arguments.has("--json");
-  return apps::cache_command(options, *terminal, looks_of(*terminal, Stream::output),
-                             looks_of(*terminal, Stream::error), clock);
+  return apps::cache_command(options, *terminal, style_of(*terminal, Stream::output),
+                             style_of(*terminal, Stream::error), clock);
 }
 
 // Works without a server: the log may be a copy.
@@ -365,7 +365,7 @@ Result<int> operate(const cli::Arguments& arguments) {
   if (arguments.command == "cache") TRY(use_cache(arguments, data));
   if (arguments.command == "doctor")
     TRY(apps::doctor({data, arguments.value("--config"), arguments.has("--clean")},
-                     looks_of(*os::open_terminal(), Stream::output)));
+                     style_of(*os::open_terminal(), Stream::output)));
   if (arguments.command == "downgrade") TRY(downgrade(data));
   if (arguments.command == "pull")
     TRY(apps::pull({data, arguments.value("--config"), arguments.operands.front()}));
@@ -388,8 +388,8 @@ const cli::Form* find_operating(const std::string& name) {
 }
 
 int complain(const Error& error, int code) {
-  const cli::Looks looks = looks_of(*os::open_terminal(), Stream::error);
-  std::fputs(cli::paragraph(looks, "trainyard: " + error.message).c_str(), stderr);
+  const cli::OutputStyle style = style_of(*os::open_terminal(), Stream::error);
+  std::fputs(cli::paragraph(style, "trainyard: " + error.message).c_str(), stderr);
   return code;
 }
 

@@ -30,14 +30,14 @@ constexpr size_t kWarmThreads = 16;       // enough to saturate a link to a dist
 class CacheCommand {
  public:
   CacheCommand(const CacheOptions& options, ServerRecord record, cache::BlockCache& cache,
-               os::Terminal& terminal, const cli::Looks& looks, const cli::Looks& error_looks,
-               Clock& clock)
+               os::Terminal& terminal, const cli::OutputStyle& style,
+               const cli::OutputStyle& error_style, Clock& clock)
       : options_(options),
         record_(std::move(record)),
         cache_(cache),
         terminal_(terminal),
-        looks_(looks),
-        error_looks_(error_looks),
+        style_(style),
+        error_style_(error_style),
         clock_(clock) {}
 
   Result<void> list();
@@ -67,8 +67,8 @@ class CacheCommand {
   const ServerRecord record_;
   cache::BlockCache& cache_;
   os::Terminal& terminal_;
-  const cli::Looks& looks_;
-  const cli::Looks& error_looks_;
+  const cli::OutputStyle& style_;
+  const cli::OutputStyle& error_style_;
   Clock& clock_;
   Mutex mutex_;
   std::string status_ GUARDED_BY(mutex_);
@@ -104,7 +104,7 @@ Result<void> CacheCommand::list() {
   for (const auto& each : pins)
     view.pins.push_back({each.pin.name, each.held, cache::bytes_of(each.pin.blocks)});
   return terminal_.write(options_.json ? dump(cli::to_json(view)) + "\n"
-                                       : cli::cache_page(looks_, view, clock_.now()));
+                                       : cli::cache_page(style_, view, clock_.now()));
 }
 
 Result<std::vector<mount::MountedObject>> CacheCommand::objects_below(
@@ -170,7 +170,7 @@ Result<void> CacheCommand::fetch(mount::BlockSource& source,
     ended = true;
   });
   bool interrupted = false;
-  cli::StatusBlock block(error_looks_);
+  cli::StatusBlock block(error_style_);
   while (!ended) {
     terminal_.write_error(block.show(status(), {{"", "objects", done, total, false}}));
     if (!terminal_.wait(kBarInterval, false, -1).interrupted) continue;
@@ -211,7 +211,7 @@ Result<void> CacheCommand::warm() {
                            human_bytes(held->bytes_wanted) + "; " + counted(counts.kept, "block") +
                            " fetched, " + std::to_string(counts.hits) + " already cached" +
                            (options_.pin ? "; pinned" : "");
-  return terminal_.write(cli::paragraph(looks_, text));
+  return terminal_.write(cli::paragraph(style_, text));
 }
 
 Result<void> CacheCommand::pin() {
@@ -219,7 +219,7 @@ Result<void> CacheCommand::pin() {
   const std::string uri = uri_of(location);
   if (options_.remove) {
     if (!TRY(cache_.unpin(uri))) return not_found("pin " + uri + " not found");
-    return terminal_.write(cli::paragraph(looks_, uri + " is no longer pinned"));
+    return terminal_.write(cli::paragraph(style_, uri + " is no longer pinned"));
   }
   cache::Pin pin{uri, {}};
   TRY(cache_.visit([&](const cache::CachedBlock& block) {
@@ -230,7 +230,7 @@ Result<void> CacheCommand::pin() {
     return not_found("the cache has no block under " + uri + ": use `trainyard cache warm --pin`");
   const size_t count = pin.blocks.size();
   TRY(cache_.keep_pinned(std::move(pin)));
-  return terminal_.write(cli::paragraph(looks_, uri + ": " + counted(count, "block") + " pinned"));
+  return terminal_.write(cli::paragraph(style_, uri + ": " + counted(count, "block") + " pinned"));
 }
 
 Result<void> CacheCommand::drop() {
@@ -246,13 +246,14 @@ Result<void> CacheCommand::drop() {
   }));
   std::string text = counted(dropped.removed, "block") + " removed, " + human_bytes(dropped.bytes);
   if (dropped.held > 0) text += "; kept " + counted(dropped.held, "block") + " of running jobs";
-  return terminal_.write(cli::paragraph(looks_, text));
+  return terminal_.write(cli::paragraph(style_, text));
 }
 
 }  // namespace
 
 Result<void> cache_command(const CacheOptions& options, os::Terminal& terminal,
-                           const cli::Looks& looks, const cli::Looks& error_looks, Clock& clock) {
+                           const cli::OutputStyle& style, const cli::OutputStyle& error_style,
+                           Clock& clock) {
   using Action = Result<void> (CacheCommand::*)();
   static constexpr std::pair<std::string_view, Action> kActions[] = {{"ls", &CacheCommand::list},
                                                                      {"warm", &CacheCommand::warm},
@@ -266,7 +267,7 @@ Result<void> cache_command(const CacheOptions& options, os::Terminal& terminal,
   auto record = TRY(read_server_record(options.data_directory));
   const auto cache = TRY(cache::BlockCache::open(
       cache::tenth_of_disk(images_directory(options.data_directory) + ".blocks")));
-  CacheCommand command(options, std::move(record), *cache, terminal, looks, error_looks, clock);
+  CacheCommand command(options, std::move(record), *cache, terminal, style, error_style, clock);
   return (command.*action->second)();
 }
 

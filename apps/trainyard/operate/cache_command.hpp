@@ -22,8 +22,9 @@ struct CacheOptions {
   bool json = false;    // ls
 };
 
-// `error_looks`: of standard error, which shows the progress. Errors also: cancelled (Ctrl-C).
+// `error_style`: of standard error, which shows the progress. Errors also: cancelled (Ctrl-C).
 Result<void> cache_command(const CacheOptions& options, os::Terminal& terminal,
-                           const cli::Looks& looks, const cli::Looks& error_looks, Clock& clock);
+                           const cli::OutputStyle& style, const cli::OutputStyle& error_style,
+                           Clock& clock);
 
 }  // namespace trainyard::apps

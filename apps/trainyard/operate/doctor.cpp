@@ -42,16 +42,16 @@ State state_of(preflight::Examination::State state) {
 // Prints findings as the terminal needs them.
 class Report {
  public:
-  explicit Report(const cli::Looks& looks) : looks_(looks) {}
+  explicit Report(const cli::OutputStyle& style) : style_(style) {}
   void print(const std::vector<Finding>& findings) const {
-    std::fputs(cli::findings_text(looks_, findings).c_str(), stdout);
+    std::fputs(cli::findings_text(style_, findings).c_str(), stdout);
   }
   void print(const std::string& text) const {
-    std::fputs(cli::paragraph(looks_, text).c_str(), stdout);
+    std::fputs(cli::paragraph(style_, text).c_str(), stdout);
   }
 
  private:
-  const cli::Looks looks_;
+  const cli::OutputStyle style_;
 };
 
 void print_machine(const Report& report, const std::string& data_directory) {
@@ -176,9 +176,9 @@ std::vector<Finding> config_findings(const std::string& data_directory,
 
 }  // namespace
 
-Result<void> doctor(const DoctorRequest& request, const cli::Looks& looks) {
+Result<void> doctor(const DoctorRequest& request, const cli::OutputStyle& style) {
   const std::string& data_directory = request.data_directory;
-  const Report report(looks);
+  const Report report(style);
   if (!request.clean) {
     // Before the examination, which may enter namespaces.
     const std::string config_file = config_file_of(request);

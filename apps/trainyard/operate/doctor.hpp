@@ -14,7 +14,7 @@ struct DoctorRequest {
   std::string config_file;  // "": that of the server that was started last, if any
   bool clean = false;
 };
-// `looks`: of standard output.
-Result<void> doctor(const DoctorRequest& request, const cli::Looks& looks);
+// `style`: of standard output.
+Result<void> doctor(const DoctorRequest& request, const cli::OutputStyle& style);
 
 }  // namespace trainyard::apps

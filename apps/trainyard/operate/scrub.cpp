@@ -26,11 +26,12 @@ constexpr auto kLastScrub = complete(json_record<LastScrub>("scrub", [](auto& si
 // Draws the bar, waits to keep the rate, and notices Ctrl-C.
 class Pace {
  public:
-  Pace(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks, Clock& clock)
+  Pace(const ScrubOptions& options, os::Terminal& terminal, const cli::OutputStyle& style,
+       Clock& clock)
       : options_(options),
         terminal_(terminal),
-        draws_(looks.live),
-        block_(looks),
+        draws_(style.live),
+        block_(style),
         clock_(clock),
         began_(clock.monotonic()) {
     terminal_.watch_interrupts();
@@ -83,13 +84,13 @@ std::string json_of(const objects::ScrubReport& report) {
          "\n";
 }
 
-std::string text_of(const objects::ScrubReport& report, const cli::Looks& looks) {
+std::string text_of(const objects::ScrubReport& report, const cli::OutputStyle& style) {
   std::string text;
   std::vector<std::vector<cli::Cell>> rows;
   for (const auto& one : report.broken)
     rows.push_back({{one.bucket}, {one.key}, {one.why, cli::Paint::red}});
   if (!rows.empty())
-    text += cli::table(looks,
+    text += cli::table(style,
                        {{.title = "BUCKET", .width_min = 12, .overflow = cli::Overflow::middle},
                         {.title = "KEY", .width_min = 20, .overflow = cli::Overflow::wrap},
                         {.title = "REASON",
@@ -130,9 +131,10 @@ std::optional<LastScrub> last_scrub(const std::string& data_directory) {
   return last ? std::optional(*last) : std::nullopt;
 }
 
-Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks,
-                   const cli::Looks& error_looks, Clock& clock) {
-  Pace pace(options, terminal, error_looks, clock);
+Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal,
+                   const cli::OutputStyle& style, const cli::OutputStyle& error_style,
+                   Clock& clock) {
+  Pace pace(options, terminal, error_style, clock);
   objects::ScrubSettings settings;
   settings.bucket = options.bucket;
   settings.may_continue = [&](const objects::ScrubProgress& progress) {
@@ -143,7 +145,7 @@ Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal, const cl
   if (!report) return std::move(report).error();
   if (!report->whole) return cancelled("interrupted after " + counted(report->objects, "object"));
   if (options.bucket.empty()) TRY(keep(options.data_directory, *report, clock.now()));
-  TRY(terminal.write(options.json ? json_of(*report) : text_of(*report, looks)));
+  TRY(terminal.write(options.json ? json_of(*report) : text_of(*report, style)));
   return report->broken.empty();
 }
 

@@ -20,10 +20,11 @@ struct ScrubOptions {
   bool json = false;
 };
 
-// Works while a server runs. Returns true if no object is broken. `error_looks`: of standard error,
+// Works while a server runs. Returns true if no object is broken. `error_style`: of standard error,
 // to which its progress goes. Errors also: cancelled (Ctrl-C).
-Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks,
-                   const cli::Looks& error_looks, Clock& clock);
+Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal,
+                   const cli::OutputStyle& style, const cli::OutputStyle& error_style,
+                   Clock& clock);
 
 // The counts of the last complete scrub of all buckets. There are none if no scrub was completed,
 // or if its file cannot be read.

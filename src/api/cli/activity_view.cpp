@@ -9,7 +9,7 @@
 namespace trainyard::cli {
 namespace {
 
-constexpr int64_t kQuietSeconds = 60;  // from then on an age is painted
+constexpr int64_t kQuietSeconds = 60;  // times of at least this length are painted
 
 Cell age_cell(std::optional<int64_t> seconds) {
   if (!seconds) return {""};
@@ -24,7 +24,7 @@ struct RankOfHost {
 
 }  // namespace
 
-std::string activity_table(const Looks& looks, const JobView& job) {
+std::string activity_table(const OutputStyle& style, const JobView& job) {
   std::vector<RankOfHost> ranks;
   std::vector<std::vector<Cell>> rows;
   for (const HostView& host : job.hosts) {
@@ -45,7 +45,7 @@ std::string activity_table(const Looks& looks, const JobView& job) {
                     {std::to_string(rank->rank)},
                     age_cell(rank->output_seconds),
                     age_cell(rank->collective_seconds)});
-  std::string out = table(looks, {{"host"}, {"rank"}, {"last output"}, {"last collective"}}, rows);
+  std::string out = table(style, {{"host"}, {"rank"}, {"last output"}, {"last collective"}}, rows);
   if (left_out > 0)
     out += "and " + std::to_string(left_out) + " other rank" + (left_out > 1 ? "s" : "") + "\n";
   return out;

@@ -1,5 +1,5 @@
-// Formats when the running hosts of a job and their ranks were last active: a hang of a minute is
-// seen by the rank whose last output, or whose last collective, is oldest.
+// Formats when the running hosts of a job and their ranks were last active. In a job that hangs,
+// the rank with the oldest output or collective is the one to examine.
 //
 // Threads: pure function.
 #pragma once
@@ -11,15 +11,16 @@
 
 namespace trainyard::cli {
 
-// Ranks in the table; the longest without a collective first, when there are more.
+// The number of ranks in the table. If there are more, those longest without a collective are
+// shown.
 inline constexpr size_t kActivityRanksMax = 32;
 
-// Returns "" if nothing is known.
-std::string activity_table(const Looks& looks, const JobView& job);
+// Returns "" if no activity is known.
+std::string activity_table(const OutputStyle& style, const JobView& job);
 
-// Returns the same for programs: a list of {"Host", "SecondsSinceOutput"}, {"Host", "Rank",
-// "SecondsSinceOutput", "SecondsSinceCollective"}, without the members that are not known, and
-// {"Host", "Fault", "Rank", "Message"}.
+// Returns the same as JSON: a list of {"Host", "SecondsSinceOutput"}, {"Host", "Rank",
+// "SecondsSinceOutput", "SecondsSinceCollective"}, without unknown members, and {"Host", "Fault",
+// "Rank", "Message"}.
 Json activity_json(const JobView& job);
 
 }  // namespace trainyard::cli

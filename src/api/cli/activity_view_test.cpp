@@ -5,7 +5,7 @@
 namespace trainyard::cli {
 namespace {
 
-const Looks kPlain{};
+const OutputStyle kPlain{};
 
 JobView job_of(Json hosts) {
   return *job_view(Json{{"Name", "mnist"}, {"Status", "InProgress"}, {"Hosts", std::move(hosts)}});
@@ -31,7 +31,7 @@ TEST(ActivityTable, ShowsEachHostAndRank) {
 }
 
 TEST(ActivityTable, PaintsQuietTimesOfAMinuteOrMore) {
-  Looks colours;
+  OutputStyle colours;
   colours.colours = true;
   const auto painted = [&](int seconds) {
     const JobView job = job_of({{{"Name", "algo-1"}, {"SecondsSinceOutput", seconds}}});

@@ -114,10 +114,10 @@ Result<Duration> parse_duration(const std::string& text) {
 }
 
 std::string help_of(const Form& form) {
-  const Looks looks{.columns = kHelpColumns};
+  const OutputStyle style{.columns = kHelpColumns};
   std::string out =
-      paragraph(looks, "usage: " + usage(form)) + "\n" + paragraph(looks, form.summary);
-  if (!form.text.empty()) out += "\n" + paragraph(looks, form.text);
+      paragraph(style, "usage: " + usage(form)) + "\n" + paragraph(style, form.summary);
+  if (!form.text.empty()) out += "\n" + paragraph(style, form.text);
   int widest = 0;
   const auto left = [](const Option& option) {
     return "  " + (option.brief.empty() ? "" : option.brief + ", ") + option.name + "  ";
@@ -125,7 +125,7 @@ std::string help_of(const Form& form) {
   for (const Option& option : form.options) widest = std::max(widest, width_of(left(option)));
   if (!form.options.empty()) out += "\n";
   for (const Option& option : form.options)
-    out += paragraph(looks, option.meaning, Paint::none, left(option), widest);
+    out += paragraph(style, option.meaning, Paint::none, left(option), widest);
   if (!form.examples.empty()) out += "\nexamples:\n";
   for (const auto& example : form.examples) out += "  " + example + "\n";
   return out;

@@ -17,14 +17,14 @@ namespace trainyard::cli {
 
 struct Option {
   std::string name;     // "--watch"
-  std::string brief;    // "-w"; "": none
+  std::string brief;    // "-w"; "" = none
   bool value = false;   // true: the option takes a value
   std::string meaning;  // for the help, with the value's name in capitals
 };
 
 struct Form {
   std::string command;
-  // "JOB"; "[JOB]" is optional; "[WORD..]" takes all that follow
+  // "JOB"; "[JOB]" is optional; "[WORD..]" stands for all further words.
   std::vector<std::string> operands;
   std::vector<Option> options;
   std::string summary;                // one line
@@ -35,14 +35,14 @@ struct Form {
 struct Arguments {
   std::string command;
   std::vector<std::string> operands;
-  std::map<std::string, std::string> values;                 // by the long name, the last of each
-  std::vector<std::pair<std::string, std::string>> ordered;  // the same, each as often as given
+  std::map<std::string, std::string> values;  // by the long name; the last one counts
+  std::vector<std::pair<std::string, std::string>> ordered;  // all options with values, in order
   std::set<std::string> flags;
   bool help = false;
 
   bool has(const std::string& flag) const { return flags.count(flag) > 0; }
   std::string value(const std::string& name, const std::string& otherwise = "") const;
-  // Return nullopt if the option was not given. Errors: invalid, naming the option.
+  // Both return nullopt if the option is absent. Errors: invalid, naming the option.
   Result<std::optional<int64_t>> number(const std::string& name) const;
   Result<std::optional<Duration>> duration(const std::string& name) const;
 };

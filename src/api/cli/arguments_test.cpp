@@ -15,7 +15,7 @@ const Form kForm{"logs",
                  "",
                  {"trainyard logs -f mnist-1"}};
 
-TEST(ReadArguments, WordsOptionsAndValues) {
+TEST(ReadArguments, SeparatesOperandsOptionsAndValues) {
   const auto read = read_arguments(kForm, {"-f", "mnist", "--since", "2h", "--", "-x"});
   ASSERT_TRUE(read);
   EXPECT_EQ(read->operands, (std::vector<std::string>{"mnist", "-x"}));
@@ -46,12 +46,12 @@ TEST(ReadArguments, ErrorsIncludeUsageOrASuggestion) {
   }
 }
 
-TEST(ReadArguments, ACommandTakesAllThatFollows) {
+TEST(ReadArguments, GivesACommandAllWordsThatFollow) {
   const Form form{"shell", {"JOB", "HOST", "[COMMAND..]"}, {}, "", "", {}};
   EXPECT_EQ(read_arguments(form, {"a", "1", "ls", "--", "-l"})->operands.size(), 4u);
 }
 
-TEST(ParseDuration, NumbersWithAUnit) {
+TEST(ParseDuration, ReadsNumbersWithAUnit) {
   EXPECT_EQ(*parse_duration("90"), Duration(90s));
   EXPECT_EQ(*parse_duration("15m"), Duration(15min));
   EXPECT_EQ(*parse_duration("7d"), Duration(7 * 24h));
@@ -60,7 +60,7 @@ TEST(ParseDuration, NumbersWithAUnit) {
   EXPECT_EQ(parse_duration("1w").error().message, "invalid duration '1w': use 90s, 15m, 2h or 1d");
 }
 
-TEST(HelpOf, EveryCommandHasAnExample) {
+TEST(HelpOf, HasAnExampleOfEveryCommand) {
   for (const Form& form : forms()) {
     EXPECT_FALSE(form.examples.empty()) << form.command;
     EXPECT_FALSE(form.summary.empty()) << form.command;

@@ -13,9 +13,9 @@ using client::Service;
 
 constexpr const char* kBatchGroup = "/aws/batch/job";
 constexpr size_t kDescribedMax = 100;  // of DescribeJobs, as AWS
-constexpr size_t kLabelBytesMax = 24;  // of a job's name before its lines
-// Children that are described in a round, by five requests a second. Children start in the order of
-// their index, so the running ones are among the first that have not ended.
+constexpr size_t kLabelBytesMax = 24;  // of the job's name before each line
+// Children described in a round, with five requests a second. Children start in the order of their
+// index, so the running ones are among the first unfinished ones.
 constexpr size_t kRoundChildrenMax = 500;
 
 const Json* object_at(const Json& json, const char* name) {
@@ -59,7 +59,7 @@ class BatchJobLog final : public LogFollower {
     }
   }
 
-  Result<void> round(bool, const LinesTaker& each) override {
+  Result<void> round(bool, const LineSink& each) override {
     for (size_t first = 0; first < ids_.size(); first += kDescribedMax) {
       const auto begin = ids_.begin() + ptrdiff_t(first);
       const auto end = begin + ptrdiff_t(std::min(kDescribedMax, ids_.size() - first));
@@ -67,7 +67,7 @@ class BatchJobLog final : public LogFollower {
         if (object_at(detail, "nodeProperties")) continue;  // its nodes have the logs
         for (const LogSource& source :
              log_sources(detail, label_before(job_, part_of(detail.value("jobId", "")))))
-          reader_.wake(source);
+          reader_.mark_unread(source);
       }
     }
     return reader_.drain(each);
@@ -88,7 +88,7 @@ class ArrayLog final : public LogFollower {
     for (int64_t index = 0; index < job.array->size; ++index) left_.insert(index);
   }
 
-  Result<void> round(bool ended, const LinesTaker& each) override {
+  Result<void> round(bool ended, const LineSink& each) override {
     if (!std::exchange(begun_, true)) {
       TRY(read_alternately(TRY(failed_children()), each));
       return read_alternately({left_.begin(), left_.end()}, each);
@@ -97,7 +97,7 @@ class ArrayLog final : public LogFollower {
     if (!ended && children.size() > kRoundChildrenMax) children.resize(kRoundChildrenMax);
     std::vector<LogSource> over;
     for (const Child& child : TRY(describe(children))) {
-      for (const LogSource& source : child.sources) reader_.wake(source);
+      for (const LogSource& source : child.sources) reader_.mark_unread(source);
       if (!child.ended) continue;
       over.insert(over.end(), child.sources.begin(), child.sources.end());
       left_.erase(child.index);
@@ -145,13 +145,13 @@ class ArrayLog final : public LogFollower {
     return seen;
   }
 
-  // Passes on the lines of each child so far, one child after the other.
-  Result<void> read_alternately(const std::vector<int64_t>& children, const LinesTaker& each) {
+  // Prints the lines of each child so far, one child after the other.
+  Result<void> read_alternately(const std::vector<int64_t>& children, const LineSink& each) {
     for (size_t first = 0; first < children.size(); first += kDescribedMax) {
       const auto begin = children.begin() + ptrdiff_t(first);
       const auto end = begin + ptrdiff_t(std::min(kDescribedMax, children.size() - first));
       for (const Child& child : TRY(describe({begin, end}))) {
-        for (const LogSource& source : child.sources) reader_.wake(source);
+        for (const LogSource& source : child.sources) reader_.mark_unread(source);
         TRY(reader_.drain(each));
         if (!child.ended) continue;
         for (const LogSource& source : child.sources) reader_.forget(source);

@@ -13,13 +13,14 @@
 
 namespace trainyard::cli {
 
-// Returns the streams of all attempts of a job that DescribeJobs describes. `label`: of its lines.
+// Returns the log streams of all attempts in a job's description by DescribeJobs. `label`: printed
+// before each line.
 std::vector<LogSource> log_sources(const Json& job_detail, const std::string& label);
 
 // Follows a job of one container, or the nodes of a multi-node parallel job.
 std::unique_ptr<LogFollower> follow_batch_job(client::Client& client, const JobView& job,
                                               const LogChoice& choice);
-// Requires: job.array.
+// Follows the children of an array. Requires: job.array.
 std::unique_ptr<LogFollower> follow_array(client::Client& client, const JobView& job,
                                           const LogChoice& choice);
 

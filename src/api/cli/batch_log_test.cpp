@@ -8,7 +8,7 @@
 namespace trainyard::cli {
 namespace {
 
-TEST(LogSources, EachAttemptOnceInTheGroupOfTheContainer) {
+TEST(LogSources, NamesTheStreamOfEachAttemptOnce) {
   const Json detail{
       {"attempts",
        {{{"container", {{"logStreamName", "d/default/1"}}}}, {{"container", Json::object()}}}},
@@ -96,7 +96,7 @@ class BatchLog : public testing::Test {
   }};
 };
 
-TEST_F(BatchLog, AJobOfOneContainer) {
+TEST_F(BatchLog, FollowsAJobOfOneContainer) {
   logs_.status = {{"4b7d", "RUNNABLE"}};
   const auto follower = follow(0);
   EXPECT_EQ(round(*follower), Lines{});
@@ -107,14 +107,14 @@ TEST_F(BatchLog, AJobOfOneContainer) {
   EXPECT_EQ(round(*follower), Lines{"digits bb"}) << "only what is new";
 }
 
-TEST_F(BatchLog, TheNodesOfAGangAreMergedByTime) {
+TEST_F(BatchLog, MergesNodesByTime) {
   logs_.status = {{"4b7d", "RUNNING"}, {"4b7d#0", "RUNNING"}, {"4b7d#1", "RUNNING"}};
   logs_.lines = {{"4b7d#0", {"a", "ccc"}}, {"4b7d#1", {"bb"}}};
   EXPECT_EQ(round(*follow(0, 2)), (Lines{"digits#0 a", "digits#1 bb", "digits#0 ccc"}));
   EXPECT_EQ(round(*follow(0, 2, {1, {}})), Lines{"digits#1 bb"});
 }
 
-TEST_F(BatchLog, FailedChildrenComeFirstAndEachIsWhole) {
+TEST_F(BatchLog, PrintsFailedChildrenFirstAndEachWhole) {
   logs_.status = {
       {"4b7d:0", "SUCCEEDED"}, {"4b7d:1", "RUNNING"}, {"4b7d:2", "FAILED"}, {"4b7d:3", "RUNNABLE"}};
   logs_.lines = {{"4b7d:0", {"a", "ccc"}}, {"4b7d:1", {"bb"}}, {"4b7d:2", {"lost", "again"}}};
@@ -132,7 +132,7 @@ TEST_F(BatchLog, FailedChildrenComeFirstAndEachIsWhole) {
   EXPECT_EQ(logs_.pages, pages);
 }
 
-TEST_F(BatchLog, ARoundLooksAtSomeChildrenAndTheLastAtAll) {
+TEST_F(BatchLog, ReadsSomeChildrenInARoundAndAllInTheLastOne) {
   constexpr int kChildren = 700;
   for (int i = 0; i < kChildren; ++i) logs_.status["4b7d:" + std::to_string(i)] = "RUNNABLE";
   const auto follower = follow(kChildren);
@@ -145,7 +145,7 @@ TEST_F(BatchLog, ARoundLooksAtSomeChildrenAndTheLastAtAll) {
   EXPECT_EQ(round(*follower, true), Lines{"digits:699 late"});
 }
 
-TEST_F(BatchLog, AnArrayHasNoHosts) {
+TEST_F(BatchLog, RejectsAHostOfAnArray) {
   JobView job;
   job.name = "4b7d", job.display_name = "digits", job.arn = "arn:aws:batch:r:1:job/4b7d";
   job.array = ArrayView{2, 0, 0, 0};

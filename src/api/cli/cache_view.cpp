@@ -10,7 +10,7 @@ namespace {
 
 Cell size_cell(uint64_t bytes) { return {bytes == 0 ? "" : human_bytes(bytes)}; }
 
-std::string entries_table(const Looks& looks, const CacheView& cache, Instant now) {
+std::string entries_table(const OutputStyle& style, const CacheView& cache, Instant now) {
   std::vector<std::vector<Cell>> rows;
   for (const auto& entry : cache.entries)
     rows.push_back({{entry.name},
@@ -19,7 +19,7 @@ std::string entries_table(const Looks& looks, const CacheView& cache, Instant no
                     size_cell(entry.bytes),
                     size_cell(entry.pinned_bytes),
                     {duration_text(std::max<Duration>(now - entry.used, Duration(0))) + " ago"}});
-  return table(looks,
+  return table(style,
                {{.title = "NAME", .width_min = 16, .overflow = Overflow::middle},
                 {.title = "OBJECTS", .right = true, .drop = 2},
                 {.title = "BLOCKS", .right = true, .drop = 3},
@@ -29,12 +29,12 @@ std::string entries_table(const Looks& looks, const CacheView& cache, Instant no
                rows);
 }
 
-std::string pins_table(const Looks& looks, const CacheView& cache) {
+std::string pins_table(const OutputStyle& style, const CacheView& cache) {
   std::vector<std::vector<Cell>> rows;
   for (const auto& pin : cache.pins)
     rows.push_back(
         {{pin.name}, {pin.running ? "its job ends" : "it is removed"}, {human_bytes(pin.bytes)}});
-  return table(looks,
+  return table(style,
                {{.title = "PINNED BY", .width_min = 16, .overflow = Overflow::middle},
                 {.title = "UNTIL", .drop = 1},
                 {.title = "SIZE", .right = true}},
@@ -70,11 +70,11 @@ std::vector<CachedEntryView> CachedEntries::all() const {
   return all;
 }
 
-std::string cache_page(const Looks& looks, const CacheView& cache, Instant now) {
+std::string cache_page(const OutputStyle& style, const CacheView& cache, Instant now) {
   std::string text;
-  if (!cache.entries.empty()) text += entries_table(looks, cache, now) + "\n";
-  if (!cache.pins.empty()) text += pins_table(looks, cache) + "\n";
-  return text + paragraph(looks, human_bytes(cache.bytes) + " of " + human_bytes(cache.bytes_max) +
+  if (!cache.entries.empty()) text += entries_table(style, cache, now) + "\n";
+  if (!cache.pins.empty()) text += pins_table(style, cache) + "\n";
+  return text + paragraph(style, human_bytes(cache.bytes) + " of " + human_bytes(cache.bytes_max) +
                                      " used, " + human_bytes(cache.pinned_bytes) + " of " +
                                      human_bytes(cache.pinned_bytes_max) + " pinned");
 }

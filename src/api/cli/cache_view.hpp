@@ -16,7 +16,7 @@
 
 namespace trainyard::cli {
 
-// A bucket, a directory of keys ("in/") or an object.
+// CachedEntryView is a bucket, a directory of keys ("in/") or an object.
 struct CachedEntryView {
   std::string name;
   uint64_t objects = 0, blocks = 0;
@@ -26,7 +26,7 @@ struct CachedEntryView {
 
 struct PinView {
   std::string name;      // "job x, channel train", "s3://bucket/prefix"
-  bool running = false;  // it ends with its job
+  bool running = false;  // the pin of a running job, which ends with the job
   uint64_t bytes = 0;
 };
 
@@ -37,7 +37,7 @@ struct CacheView {
   std::vector<PinView> pins;
 };
 
-// A block of an object, as the cache has it.
+// CachedBlockView is a block of an object in the cache.
 struct CachedBlockView {
   std::string bucket, key, etag;
   uint64_t bytes = 0;
@@ -45,11 +45,11 @@ struct CachedBlockView {
   Instant used;
 };
 
-// Sums blocks by bucket, or by the directories and objects directly below a prefix, as `aws s3 ls`
-// lists them.
+// CachedEntries sums blocks by bucket, or by the directories and objects directly below a prefix,
+// as `aws s3 ls` lists them.
 class CachedEntries {
  public:
-  // `bucket` "": all buckets.
+  // `bucket` "" = all buckets.
   CachedEntries(std::string bucket, std::string prefix)
       : bucket_(std::move(bucket)), prefix_(std::move(prefix)) {}
   bool has(const std::string& bucket, const std::string& key) const {
@@ -68,7 +68,7 @@ class CachedEntries {
   std::map<std::string, Entry> entries_;
 };
 
-std::string cache_page(const Looks& looks, const CacheView& cache, Instant now);
+std::string cache_page(const OutputStyle& style, const CacheView& cache, Instant now);
 Json to_json(const CacheView& cache);
 
 }  // namespace trainyard::cli

@@ -23,8 +23,8 @@ CacheView example() {
 
 TEST(CacheView, NoLineIsWiderThanTheTerminal) {
   for (const int width : {60, 80, 120, 200}) {
-    const Looks looks{.colours = true, .live = true, .unicode = true, .columns = width};
-    const std::string page = cache_page(looks, example(), kCacheNow);
+    const OutputStyle style{.colours = true, .live = true, .unicode = true, .columns = width};
+    const std::string page = cache_page(style, example(), kCacheNow);
     std::istringstream lines(page);
     for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), width) << line;
     EXPECT_EQ(page.find("\033]"), std::string::npos) << page;
@@ -32,7 +32,7 @@ TEST(CacheView, NoLineIsWiderThanTheTerminal) {
   }
 }
 
-TEST(CacheView, APageWithoutATerminalIsWhole) {
+TEST(CacheView, IsWholeWithoutATerminal) {
   const std::string page = cache_page({}, example(), kCacheNow);
   EXPECT_NE(page.find("a-name-that-is-longer-than-a-line-of-a-terminal-is/"), std::string::npos);
   EXPECT_NE(page.find("2m05s ago"), std::string::npos) << page;
@@ -41,7 +41,7 @@ TEST(CacheView, APageWithoutATerminalIsWhole) {
   EXPECT_EQ(cache_page({}, {}, kCacheNow), "0 B of 0 B used, 0 B of 0 B pinned\n");
 }
 
-TEST(CacheView, EntriesAreThoseDirectlyBelowAPlace) {
+TEST(CacheView, HasTheEntriesDirectlyBelowAPrefix) {
   const auto names = [](const std::string& bucket, const std::string& prefix) {
     CachedEntries entries(bucket, prefix);
     for (const char* key : {"in/a/1", "in/a/2", "in/b", "in/b", "into", "x"})
@@ -61,7 +61,7 @@ TEST(CacheView, EntriesAreThoseDirectlyBelowAPlace) {
   EXPECT_EQ(names("yard", "y"), "");
 }
 
-TEST(CacheView, JsonHasExactNumbers) {
+TEST(CacheView, HasExactNumbersInJson) {
   const Json json = to_json(example());
   EXPECT_EQ(json["Entries"][0]["Bytes"], 2ull << 30);
   EXPECT_EQ(json["Entries"][0]["LastUsed"], 1'763'631'775.0);

@@ -87,20 +87,20 @@ std::string column_of(const Json& row, const std::string& name) {
   return "";
 }
 
-std::string comparison_text(const Looks& looks, const Json& campaign) {
+std::string comparison_text(const OutputStyle& style, const Json& campaign) {
   constexpr int kLabelColumns = 17;
   std::string text;
   if (const Json& same = list_in(campaign, "Same"); !same.empty()) {
     std::string values;
     for (const Json& one : same)
       values += (values.empty() ? "" : " ") + text_in(one, "Name") + "=" + text_in(one, "Value");
-    text += paragraph(looks, values, Paint::none, "the same in all", kLabelColumns);
+    text += paragraph(style, values, Paint::none, "the same in all", kLabelColumns);
   }
   for (const Json& one : list_in(campaign, "Different")) {
     std::string values;
     for (const Json& value : list_in(one, "Values"))
       values += (values.empty() ? "" : ", ") + (value.is_string() ? value.get<std::string>() : "");
-    text += paragraph(looks, text_in(one, "Path") + ": " + values, Paint::none, "differs",
+    text += paragraph(style, text_in(one, "Path") + ": " + values, Paint::none, "differs",
                       kLabelColumns);
   }
   return text.empty() ? text : "\n" + text;
@@ -158,7 +158,8 @@ Column label_column() {
   return {.title = "NAME", .width_min = kWhyWidthMin, .overflow = Overflow::middle};
 }
 
-std::string region_table(const Looks& looks, const Json& campaign, Instant now, bool running) {
+std::string region_table(const OutputStyle& style, const Json& campaign, Instant now,
+                         bool running) {
   std::vector<std::vector<Cell>> rows;
   for (const Json& region : list_in(campaign, "Regions")) {
     const int64_t all = rows_of(region), over = over_of(region);
@@ -175,7 +176,7 @@ std::string region_table(const Looks& looks, const Json& campaign, Instant now, 
                                                           : Paint::green;
     rows.push_back(
         {{text_in(region, "Region"), answers ? Paint::none : Paint::yellow},
-         {running ? bar(looks, all > 0 ? double(over) / double(all) : 0, kBarWidth) : "", of_bar},
+         {running ? bar(style, all > 0 ? double(over) / double(all) : 0, kBarWidth) : "", of_bar},
          {std::to_string(over) + "/" + std::to_string(all)},
          {count_text(count_in(region, "Running"))},
          {count_text(count_in(region, "Copying"))},
@@ -188,7 +189,7 @@ std::string region_table(const Looks& looks, const Json& campaign, Instant now, 
          {money(number_in(region, "Cost") + number_in(region, "CopyCost"))},
          {lost, Paint::yellow}});
   }
-  return table(looks,
+  return table(style,
                {{.title = "REGION"},
                 {.title = "", .drop = 8},
                 {.title = "DONE", .right = true},
@@ -207,7 +208,7 @@ std::string region_table(const Looks& looks, const Json& campaign, Instant now, 
 
 }  // namespace
 
-std::string plan_page(const Looks& looks, const Json& campaign) {
+std::string plan_page(const OutputStyle& style, const Json& campaign) {
   const Json& all = list_in(campaign, "Rows");
   const auto telling = telling_columns(all);
   const std::string currency = text_in(campaign, "Currency");
@@ -253,7 +254,7 @@ std::string plan_page(const Looks& looks, const Json& campaign) {
     cells.push_back({of_copy > 0 ? money(of_copy) : ""});
     rows.push_back(std::move(cells));
   }
-  std::string text = table(looks, columns, rows);
+  std::string text = table(style, columns, rows);
   if (all.size() > rows.size())
     text += "and " + counted(all.size() - rows.size(), "more row") + "\n";
   std::string sum = counted(all.size(), "job") + " in " + counted(jobs.size(), "region") + ":";
@@ -261,21 +262,21 @@ std::string plan_page(const Looks& looks, const Json& campaign) {
   sum += "; " + money(per_hour) + " " + currency + " an hour while all run";
   if (bytes > 0)
     sum += "; " + human_bytes(uint64_t(bytes)) + " to copy, " + money(copying) + " " + currency;
-  return text + "\n" + paragraph(looks, sum, Paint::bold) + comparison_text(looks, campaign);
+  return text + "\n" + paragraph(style, sum, Paint::bold) + comparison_text(style, campaign);
 }
 
-std::string regions_page(const Looks& looks, const Json& campaign, Instant now) {
+std::string regions_page(const OutputStyle& style, const Json& campaign, Instant now) {
   int64_t all = 0, over = 0;
   for (const Json& region : list_in(campaign, "Regions"))
     all += rows_of(region), over += over_of(region);
-  std::string text = paint(looks, Paint::bold, text_in(campaign, "CampaignName")) + "  " +
+  std::string text = paint(style, Paint::bold, text_in(campaign, "CampaignName")) + "  " +
                      text_in(campaign, "Status") + "  " + std::to_string(over) + " of " +
                      counted(uint64_t(all), "job") + "  " +
                      time_of(campaign, "CreationTime", "EndTime", now) + "\n";
-  text += region_table(looks, campaign, now, true);
+  text += region_table(style, campaign, now, true);
   for (const char* member : {"StopReason", "Trouble"})
     if (const auto why = text_in(campaign, member); !why.empty())
-      text += paragraph(looks, why, Paint::yellow);
+      text += paragraph(style, why, Paint::yellow);
   return text;
 }
 
@@ -324,7 +325,7 @@ std::vector<Column> results_columns(const std::vector<std::string>& telling,
 
 }  // namespace
 
-std::string results_page(const Looks& looks, const Json& campaign, Instant now) {
+std::string results_page(const OutputStyle& style, const Json& campaign, Instant now) {
   const Json& all = list_in(campaign, "Rows");
   const auto telling = telling_columns(all);
   const auto metrics = metrics_of(campaign);
@@ -358,22 +359,22 @@ std::string results_page(const Looks& looks, const Json& campaign, Instant now) 
     cells.push_back({state == "completed" ? "" : text_in(row, "Reason"), Paint::dim});
     rows.push_back(std::move(cells));
   }
-  std::string text = table(looks, columns, rows);
+  std::string text = table(style, columns, rows);
   if (all.size() > rows.size())
     text += "and " + counted(all.size() - rows.size(), "more row") + "\n";
-  text += "\n" + region_table(looks, campaign, now, false);
+  text += "\n" + region_table(style, campaign, now, false);
   if (winner) {
     std::string line = "best: row " + std::to_string(best) + ", " + text_in(*winner, "Label");
     for (const Json& metric : list_in(*winner, "Metrics"))
       if (text_in(metric, "Name") == metrics.front())
         line += ", " + metrics.front() + " " + amount_text(number_in(metric, "Value"));
     for (const auto& name : telling) line += ", " + name + "=" + column_of(*winner, name);
-    text += "\n" + paragraph(looks, line, Paint::green);
+    text += "\n" + paragraph(style, line, Paint::green);
   }
-  return text + comparison_text(looks, campaign);
+  return text + comparison_text(style, campaign);
 }
 
-std::string campaigns_table(const Looks& looks, const Json& answer, Instant now) {
+std::string campaigns_table(const OutputStyle& style, const Json& answer, Instant now) {
   std::vector<std::vector<Cell>> rows;
   for (const Json& campaign : list_in(answer, "Campaigns")) {
     int64_t all = 0, over = 0, failed = 0;
@@ -398,7 +399,7 @@ std::string campaigns_table(const Looks& looks, const Json& answer, Instant now)
                     {money(cost)},
                     {lost.empty() ? text_in(campaign, "Trouble") : lost, Paint::yellow}});
   }
-  return table(looks,
+  return table(style,
                {label_column(),
                 {.title = "STATUS"},
                 {.title = "DONE", .right = true},
@@ -410,7 +411,7 @@ std::string campaigns_table(const Looks& looks, const Json& answer, Instant now)
                rows);
 }
 
-std::string answer_table(const Looks& looks, const Json& answer) {
+std::string answer_table(const OutputStyle& style, const Json& answer) {
   std::vector<Column> columns;
   for (const Json& name : list_in(answer, "Columns"))
     columns.push_back({.title = name.is_string() ? name.get<std::string>() : "",
@@ -423,7 +424,7 @@ std::string answer_table(const Looks& looks, const Json& answer) {
       cells.push_back({value.is_string() ? value.get<std::string>() : ""});
     cells.resize(columns.size());
   }
-  return table(looks, columns, rows);
+  return table(style, columns, rows);
 }
 
 }  // namespace trainyard::cli

@@ -34,7 +34,7 @@ bool holds(const std::string& page, const std::string& text) {
   return page.find(text) != std::string::npos;
 }
 
-TEST(CampaignView, ThePlanSaysWhereAndWhy) {
+TEST(CampaignView, ShowsRegionAndReasonInThePlan) {
   const std::string page = plan_page({}, streets());
   EXPECT_TRUE(holds(page, "the data is there")) << page;
   EXPECT_TRUE(holds(page, "2 x ml.m5.large")) << page;
@@ -46,7 +46,7 @@ TEST(CampaignView, ThePlanSaysWhereAndWhy) {
   EXPECT_TRUE(holds(page, "HyperParameters.lr: 0.1, 0.2")) << page;
 }
 
-TEST(CampaignView, RowsThatShareACopyPayForOne) {
+TEST(CampaignView, CountsASharedCopyOnce) {
   Json campaign = streets();
   Json& all = campaign["Rows"];
   all.push_back(all[1]);
@@ -57,7 +57,7 @@ TEST(CampaignView, RowsThatShareACopyPayForOne) {
   EXPECT_TRUE(holds(plan_page({}, campaign), "; 2.0 GiB to copy, 0.040 USD"));
 }
 
-TEST(CampaignView, ARegionThatDoesNotAnswerSaysSince) {
+TEST(CampaignView, ShowsHowLongARegionHasNotAnswered) {
   const std::string page = regions_page({}, streets(), kAtCampaign);
   EXPECT_TRUE(page.starts_with("streets  InProgress  2 of 3 jobs  42s\n")) << page;
   EXPECT_TRUE(holds(page, "no answer for 6s")) << page;
@@ -68,7 +68,7 @@ TEST(CampaignView, ARegionThatDoesNotAnswerSaysSince) {
   EXPECT_EQ(region_line(streets()["Regions"][1]), "us-east-1: 1/1 done, 1 failed, 2 retried\n");
 }
 
-TEST(CampaignView, TheResultsNameTheBest) {
+TEST(CampaignView, NamesTheBestRowOfTheResults) {
   const std::string page = results_page({}, streets(), kAtCampaign);
   EXPECT_TRUE(holds(page, "best: row 2, b, accuracy 0.75, lr=0.2\n")) << page;
   EXPECT_TRUE(holds(page, "\n*    2")) << page;
@@ -76,7 +76,7 @@ TEST(CampaignView, TheResultsNameTheBest) {
       << page;  // a column with one value is not shown
 }
 
-TEST(CampaignView, MissingMembersAreNotDrawn) {
+TEST(CampaignView, LeavesOutMissingMembers) {
   for (const char* text :
        {"{}", "[]", R"({"Rows":[{}],"Regions":[{}]})", R"({"Rows":[7],"Regions":["x"]})"}) {
     const Json json = *parse_json(text);

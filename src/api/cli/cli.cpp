@@ -10,7 +10,7 @@ namespace {
 
 struct Command {
   Form form;
-  Result<int> (*run)(World&, const Arguments&);
+  Result<int> (*run)(CommandContext&, const Arguments&);
 };
 
 const std::vector<Command>& commands_that_show() {
@@ -347,9 +347,9 @@ const Form* find_form(const std::string& command) {
   return nullptr;
 }
 
-Result<int> run(World& world, const Arguments& arguments) {
+Result<int> run(CommandContext& context, const Arguments& arguments) {
   for (const Command& command : all_commands())
-    if (command.form.command == arguments.command) return command.run(world, arguments);
+    if (command.form.command == arguments.command) return command.run(context, arguments);
   return invalid("unknown command '" + arguments.command + "'");
 }
 
@@ -357,60 +357,61 @@ int exit_code_of(const std::string& status) {
   return status == "Completed" ? 0 : status == "Stopped" ? kExitJobStopped : kExitJobFailed;
 }
 
-Result<FoundJob> find_job(World& world, const std::string& text, Meant meant) {
-  return find_job(world.client, world.looks, world.clock.now(), text, meant);
+Result<FoundJob> find_job(CommandContext& context, const std::string& text, JobScope scope) {
+  return find_job(context.client, context.style, context.clock.now(), text, scope);
 }
 
-Result<Json> call_about(World& world, const std::string& name, client::Service service,
+Result<Json> call_about(CommandContext& context, const std::string& name, client::Service service,
                         const std::string& operation, const Json& question) {
-  auto answer = world.client.call(service, operation, question);
+  auto answer = context.client.call(service, operation, question);
   if (!answer && answer.error().kind == Kind::not_found)
-    return not_found("job '" + name + "' not found in " + world.client.settings().region +
+    return not_found("job '" + name + "' not found in " + context.client.settings().region +
                      "; `trainyard jobs` lists the jobs, with the ids of Batch jobs");
   return answer;
 }
 
-Result<JobView> fetch_job(World& world, const std::string& name) {
-  return job_view(
-      TRY(call_about(world, name, client::Service::trainyard, "DescribeJob", {{"JobName", name}})));
+Result<JobView> fetch_job(CommandContext& context, const std::string& name) {
+  return job_view(TRY(
+      call_about(context, name, client::Service::trainyard, "DescribeJob", {{"JobName", name}})));
 }
 
-Result<void> add_role(World& world, Json& request) {
+Result<void> add_role(CommandContext& context, Json& request) {
   if (request.contains("RoleArn")) return {};
   const Json caller =
-      TRY(world.client.call(client::Service::sts, "GetCallerIdentity", Json::object())
+      TRY(context.client.call(client::Service::sts, "GetCallerIdentity", Json::object())
               .in("requesting the account of the role"));
   request["RoleArn"] = "arn:aws:iam::" + TRY(string_at(caller, "Account")) + ":role/trainer";
   return {};
 }
 
-void update_size(World& world) {
-  const auto shape = world.terminal.shape();
-  for (Looks* looks : {&world.looks, &world.error_looks})
-    if (looks->columns > 0 && shape.columns > 0)
-      looks->columns = shape.columns, looks->rows = shape.rows;
+void update_size(CommandContext& context) {
+  const auto shape = context.terminal.shape();
+  for (OutputStyle* style : {&context.style, &context.error_style})
+    if (style->columns > 0 && shape.columns > 0)
+      style->columns = shape.columns, style->rows = shape.rows;
 }
 
-Result<int> redraw(World& world, Duration interval, const std::function<Result<Frame>()>& page) {
-  world.terminal.watch_interrupts();
-  if (world.looks.live) world.terminal.hide_cursor();
+Result<int> redraw(CommandContext& context, Duration interval,
+                   const std::function<Result<Frame>()>& page) {
+  context.terminal.watch_interrupts();
+  if (context.style.live) context.terminal.hide_cursor();
   std::string last;
   for (;;) {
-    update_size(world);
+    update_size(context);
     const Frame frame = TRY(page());
-    if (world.looks.live) {
+    if (context.style.live) {
       // Moves the cursor home, clears the rest of each line, and then the screen below.
       std::string drawn = "\033[H";
       for (const char c : frame.text)
         drawn += c == '\n' ? std::string("\033[K\n") : std::string(1, c);
-      TRY(world.terminal.write((last.empty() ? "\033[2J" : "") + drawn + "\033[J"));
+      TRY(context.terminal.write((last.empty() ? "\033[2J" : "") + drawn + "\033[J"));
     } else if (frame.text != last) {
-      TRY(world.terminal.write(frame.text));
+      TRY(context.terminal.write(frame.text));
     }
     last = frame.text;
     if (!frame.more) return 0;
-    if (world.terminal.wait(interval, false, -1).interrupted) {
-      world.terminal.show_cursor();
+    if (context.terminal.wait(interval, false, -1).interrupted) {
+      context.terminal.show_cursor();
       return kExitInterrupted;
     }
   }

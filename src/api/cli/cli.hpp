@@ -23,29 +23,31 @@ namespace trainyard::cli {
 
 // Exit codes. 0 and 1 have their usual meaning: success and failure.
 inline constexpr int kExitUsage = 2;
-inline constexpr int kExitJobFailed = 3;   // from commands that follow a job
+inline constexpr int kExitJobFailed = 3;   // of commands that follow a job
 inline constexpr int kExitJobStopped = 4;  // likewise
 inline constexpr int kExitInterrupted = 130;
 
-// An access key that the API has just made.
+// Key is an access key that the API has just made.
 struct Key {
   std::string id, secret;
 };
 
-struct World {
+// CommandContext has the dependencies of a command.
+struct CommandContext {
   client::Client& client;
   os::Terminal& terminal;
-  Looks looks;        // of standard output
-  Looks error_looks;  // of standard error, to which progress goes
+  OutputStyle style;        // of standard output
+  OutputStyle error_style;  // of standard error, to which progress goes
   Clock& clock;
   // Opens the object store behind the API, for uploads.
   std::function<Result<std::unique_ptr<objects::Objects>>()> open_objects;
   std::string terminal_name;  // $TERM, for shells
-  // Formats the script with which a user reaches the server at `endpoint` ("": as this client).
+  // Formats the shell script that sets up a user's environment for the server at `endpoint` ("" =
+  // the endpoint of this client).
   std::function<Result<std::string>(const std::string& user, const Key& key,
                                     const std::string& endpoint)>
       hand_over;
-  // --data of the command line, for commands that messages suggest; "": not given.
+  // --data of the command line, for commands that messages suggest; "" = absent.
   std::string data_directory = {};
 };
 
@@ -53,11 +55,11 @@ const std::vector<Form>& forms();
 // Returns nullptr for an unknown command.
 const Form* find_form(const std::string& command);
 
-// Returns the exit code. Errors: those of the command; main then exits with 1, or with
-// kExitInterrupted if cancelled.
-Result<int> run(World& world, const Arguments& arguments);
+// Runs a command and returns its exit code. After an error main exits with 1, or with
+// kExitInterrupted if the error is `cancelled`.
+Result<int> run(CommandContext& context, const Arguments& arguments);
 
-// Returns 0, 3 or 4 for a final status of a job.
+// Returns the exit code for a job's final status: 0, kExitJobFailed or kExitJobStopped.
 int exit_code_of(const std::string& status);
 
 }  // namespace trainyard::cli

@@ -53,7 +53,7 @@ CostView cost_view_of(const JobView& job) {
   return view;
 }
 
-std::string cost_table(const Looks& looks, const std::string& by, const CostView& view) {
+std::string cost_table(const OutputStyle& style, const std::string& by, const CostView& view) {
   if (view.lines.empty()) return "no jobs\n";
   constexpr int kKeyWidthMin = 12;
   constexpr int kBarWidth = 16;
@@ -65,7 +65,7 @@ std::string cost_table(const Looks& looks, const std::string& by, const CostView
     keys.push_back(named ? line.display_name : line.key);
     ids.push_back(named ? line.key : "");
   }
-  if (looks.columns > 0) keys = short_ids(keys), ids = short_ids(ids);
+  if (style.columns > 0) keys = short_ids(keys), ids = short_ids(ids);
   std::vector<std::vector<Cell>> rows;
   const auto add = [&](const std::string& key, const std::string& id, const CostLine& line,
                        bool total) {
@@ -77,12 +77,12 @@ std::string cost_table(const Looks& looks, const std::string& by, const CostView
                     {duration_text(std::chrono::seconds(line.billable_seconds)), how},
                     {domain::money_text(line.millionths) + " " + view.currency, how},
                     {saved > 0 ? domain::money_text(saved) : "", Paint::green},
-                    {total ? "" : bar(looks, double(line.millionths) / double(dearest), kBarWidth),
+                    {total ? "" : bar(style, double(line.millionths) / double(dearest), kBarWidth),
                      Paint::cyan}});
   };
   for (size_t i = 0; i < keys.size(); ++i) add(keys[i], ids[i], view.lines[i], false);
   add(view.total.key, "", view.total, true);
-  std::string out = table(looks,
+  std::string out = table(style,
                           {{.title = by, .width_min = kKeyWidthMin, .overflow = Overflow::middle},
                            {.title = "id"},
                            {.title = "jobs", .right = true, .drop = 1},
@@ -94,7 +94,7 @@ std::string cost_table(const Looks& looks, const std::string& by, const CostView
   if (!view.unpriced.empty()) {
     std::string names;
     for (const auto& type : view.unpriced) names += (names.empty() ? "" : ", ") + type;
-    out += paragraph(looks, "not included, since the price is unknown: " + names, Paint::yellow);
+    out += paragraph(style, "not included, since the price is unknown: " + names, Paint::yellow);
   }
   return out;
 }

@@ -16,7 +16,7 @@ namespace trainyard::cli {
 
 struct CostLine {
   std::string key;
-  std::string display_name;  // the name of a Batch job, whose key is its id
+  std::string display_name;  // of a Batch job: its name; the key is its id
   int64_t jobs = 0, billable_seconds = 0, millionths = 0, on_demand_millionths = 0;
 };
 
@@ -28,8 +28,8 @@ struct CostView {
 };
 
 Result<CostView> cost_view(const Json& answer);
-// The cost of one job; of an array that of its children.
+// Makes the view of one job's cost; for an array, of the cost of its children.
 CostView cost_view_of(const JobView& job);
-std::string cost_table(const Looks& looks, const std::string& by, const CostView& view);
+std::string cost_table(const OutputStyle& style, const std::string& by, const CostView& view);
 
 }  // namespace trainyard::cli

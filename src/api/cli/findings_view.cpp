@@ -30,24 +30,24 @@ Mark mark_of(Finding::State state) {
 
 }  // namespace
 
-std::string findings_text(const Looks& looks, const std::vector<Finding>& findings) {
-  const bool terminal = looks.columns > 0;
-  const bool narrow = terminal && looks.columns < kTextColumn + kTextWidthMin;
+std::string findings_text(const OutputStyle& style, const std::vector<Finding>& findings) {
+  const bool terminal = style.columns > 0;
+  const bool narrow = terminal && style.columns < kTextColumn + kTextWidthMin;
   const int indent = narrow ? kNameColumn : kTextColumn;
   std::string out;
   for (const Finding& finding : findings) {
     const Mark mark = mark_of(finding.state);
     const std::string name = plain_text(finding.name);
-    out += paint(looks, mark.paint, pad(looks, mark.text, kNameColumn));
+    out += paint(style, mark.paint, pad(style, mark.text, kNameColumn));
     const bool below = narrow || (terminal && width_of(name) >= kTextColumn - kNameColumn);
     if (below) {
-      out += fit(looks, name, looks.columns - kNameColumn) + "\n";
-      out += paragraph(looks, finding.text, Paint::none, {}, indent);
+      out += fit(style, name, style.columns - kNameColumn) + "\n";
+      out += paragraph(style, finding.text, Paint::none, {}, indent);
     } else {
-      out += pad(looks, name, std::max(kTextColumn - kNameColumn - 1, width_of(name))) + " ";
-      out += paragraph(looks, finding.text, Paint::none, {}, indent).substr(size_t(indent));
+      out += pad(style, name, std::max(kTextColumn - kNameColumn - 1, width_of(name))) + " ";
+      out += paragraph(style, finding.text, Paint::none, {}, indent).substr(size_t(indent));
     }
-    if (!finding.remedy.empty()) out += paragraph(looks, finding.remedy, Paint::dim, {}, indent);
+    if (!finding.remedy.empty()) out += paragraph(style, finding.remedy, Paint::dim, {}, indent);
   }
   return out;
 }

@@ -15,11 +15,11 @@ struct Finding {
   State state = State::ok;
   std::string name;    // "OCI runtime"
   std::string text;    // the finding
-  std::string remedy;  // what to do; "": nothing
+  std::string remedy;  // what to do; "" = nothing
 };
 
-// One paragraph for each: state, name, text, and the remedy below. On a terminal lines break at
-// words; without one a text is one line.
-std::string findings_text(const Looks& looks, const std::vector<Finding>& findings);
+// Formats a paragraph for each finding: state, name, text, and the remedy below. On a terminal,
+// lines break at words; otherwise a text is one line.
+std::string findings_text(const OutputStyle& style, const std::vector<Finding>& findings);
 
 }  // namespace trainyard::cli

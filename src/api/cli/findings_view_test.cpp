@@ -22,7 +22,7 @@ std::string at(int columns, bool colours = false) {
                        kFindings);
 }
 
-TEST(Findings, NoLineIsWiderThanTheTerminal) {
+TEST(Findings, FitEveryTerminal) {
   for (const int columns : {60, 80, 120, 200}) {
     for (const bool colours : {false, true})
       for (const auto& line : wrap(at(columns, colours), 0)) {
@@ -34,7 +34,7 @@ TEST(Findings, NoLineIsWiderThanTheTerminal) {
   }
 }
 
-TEST(Findings, At60Columns) {
+TEST(Findings, PutTextsBelowNamesAt60Columns) {
   EXPECT_EQ(at(60),
             "ok       OCI runtime\n"
             "         crun version 1.8.1\n"
@@ -48,7 +48,7 @@ TEST(Findings, At60Columns) {
             "         remedy\n");
 }
 
-TEST(Findings, At80Columns) {
+TEST(Findings, WrapTextsAt80Columns) {
   EXPECT_EQ(at(80),
             "ok       OCI runtime            crun version 1.8.1\n"
             "limited  egress                 jobs have no access to the internet, because\n"
@@ -60,7 +60,7 @@ TEST(Findings, At80Columns) {
             "                                remedy\n");
 }
 
-TEST(Findings, WithoutATerminalATextIsOneLine) {
+TEST(Findings, KeepATextOnOneLineWithoutATerminal) {
   EXPECT_EQ(at(0),
             "ok       OCI runtime            crun version 1.8.1\n"
             "limited  egress                 jobs have no access to the internet, because "

@@ -40,9 +40,9 @@ Result<std::optional<int64_t>> take_number(std::string& name, char mark, const c
   return std::optional(*number);
 }
 
-// Describes the job with exactly this name or id. Nothing: there is none.
+// Describes the job with exactly this name or id. Returns nothing if it does not exist.
 Result<std::optional<JobView>> describe(client::Client& client, const std::string& name) {
-  // DescribeJob refuses other names before it looks for them.
+  // DescribeJob rejects other names as invalid.
   if (name.size() > kExactBytesMax || name.find('_') != std::string::npos)
     return std::optional<JobView>();
   auto answer = client.call(Service::trainyard, "DescribeJob", {{"JobName", name}});
@@ -50,24 +50,24 @@ Result<std::optional<JobView>> describe(client::Client& client, const std::strin
   return std::optional(TRY(job_view(TRY(std::move(answer)))));
 }
 
-// Selects the job that a name in queues means.
-Result<JobView> choose(client::Client& client, const Looks& looks, Instant now,
-                       const std::string& text, const std::string& name, Meant meant) {
+// Selects the Batch job that a reference names.
+Result<JobView> choose(client::Client& client, const OutputStyle& style, Instant now,
+                       const std::string& text, const std::string& name, JobScope scope) {
   std::vector<JobView> jobs = TRY(job_views(TRY(client.call(
       Service::trainyard, "ListJobs", {{"JobReference", name}, {"MaxResults", kCandidatesMax}}))));
   if (jobs.empty()) return job_not_found(client, text);
-  if (jobs.size() > 1 && meant == Meant::unfinished) {
+  if (jobs.size() > 1 && scope == JobScope::unfinished) {
     std::vector<JobView> unfinished = jobs;
     std::erase_if(unfinished, [](const JobView& job) { return job.finished(); });
     if (unfinished.empty())
       return conflict("all of the " + std::to_string(jobs.size()) + " jobs that '" + name +
-                      "' names have ended:\n" + candidates_table(looks, jobs, now));
+                      "' names have ended:\n" + candidates_table(style, jobs, now));
     jobs = std::move(unfinished);
   }
   if (jobs.size() > 1)
     return conflict("'" + name + "' names " + std::to_string(jobs.size()) +
                     (int64_t(jobs.size()) == kCandidatesMax ? " or more" : "") +
-                    " jobs; choose one by its id:\n" + candidates_table(looks, jobs, now));
+                    " jobs; choose one by its id:\n" + candidates_table(style, jobs, now));
   return std::move(jobs.front());
 }
 
@@ -116,7 +116,8 @@ Result<JobReference> parse_job_reference(const std::string& text) {
 
 std::string FoundJob::id() const { return job.name + (node ? "#" + std::to_string(*node) : ""); }
 
-std::string candidates_table(const Looks& looks, const std::vector<JobView>& jobs, Instant now) {
+std::string candidates_table(const OutputStyle& style, const std::vector<JobView>& jobs,
+                             Instant now) {
   std::vector<std::vector<Cell>> rows;
   for (const JobView& job : jobs) {
     if (rows.size() == kCandidatesShownMax) break;
@@ -125,23 +126,23 @@ std::string candidates_table(const Looks& looks, const std::vector<JobView>& job
                     {status_text(job), paint_of_job(job)},
                     {job.created ? duration_text(now - *job.created) : "", Paint::dim}});
   }
-  std::string out = table(looks, {{"id"}, {"name"}, {"status"}, {"age", true}}, rows);
+  std::string out = table(style, {{"id"}, {"name"}, {"status"}, {"age", true}}, rows);
   if (jobs.size() > rows.size())
     out += "and " + std::to_string(jobs.size() - rows.size()) + " more\n";
   while (out.ends_with('\n')) out.pop_back();
   return out;
 }
 
-Result<FoundJob> find_job(client::Client& client, const Looks& looks, Instant now,
-                          const std::string& text, Meant meant) {
+Result<FoundJob> find_job(client::Client& client, const OutputStyle& style, Instant now,
+                          const std::string& text, JobScope scope) {
   const JobReference reference = TRY(parse_job_reference(text));
   const std::string child =
       reference.child ? ":" + std::to_string(*reference.child) : std::string();
   auto job = TRY(describe(client, reference.name + child));
   if (!job) {
-    // A child of an array that exists only up to a smaller index is not looked for by name.
+    // The array itself may exist, with fewer children.
     auto base = child.empty() ? job : TRY(describe(client, reference.name));
-    if (!base) base = TRY(choose(client, looks, now, text, reference.name, meant));
+    if (!base) base = TRY(choose(client, style, now, text, reference.name, scope));
     // ListJobs has neither hosts nor children.
     job = TRY(describe(client, base->name + child));
     if (!job) job = std::move(base);

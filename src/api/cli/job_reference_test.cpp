@@ -9,7 +9,7 @@ namespace {
 
 const Instant kRequested = from_milliseconds(1'763'631'900'000);
 
-TEST(JobReference, NamesIdsChildrenNodesAndArns) {
+TEST(JobReference, ReadsNamesIdsChildrenNodesAndArns) {
   for (const char* text : {"mnist-1", "nightly_run", "4b7d", "4b7d:7", "4b7d#1", "digits:0"}) {
     const auto reference = parse_job_reference(text);
     ASSERT_TRUE(reference) << reference.error().message;
@@ -22,7 +22,7 @@ TEST(JobReference, NamesIdsChildrenNodesAndArns) {
   EXPECT_EQ(parse_job_reference("arn:aws:sagemaker:us-east-1:1:training-job/mnist")->name, "mnist");
 }
 
-TEST(JobReference, OtherFormsAreInvalid) {
+TEST(JobReference, RejectsOtherForms) {
   for (const std::string& text :
        {std::string(), std::string(":7"), std::string("a:"), std::string("a:x"),
         std::string("a:-1"), std::string("a:99999"), std::string("a#"), std::string("a:1#2"),
@@ -77,12 +77,12 @@ struct Jobs {
 
 class FindJob : public testing::Test {
  protected:
-  Result<FoundJob> find(const std::string& text, Meant meant = Meant::any) {
+  Result<FoundJob> find(const std::string& text, JobScope scope = JobScope::any) {
     client_.calls.clear();
-    return find_job(client_, Looks(), kRequested, text, meant);
+    return find_job(client_, OutputStyle(), kRequested, text, scope);
   }
-  std::string found(const std::string& text, Meant meant = Meant::any) {
-    const auto job = find(text, meant);
+  std::string found(const std::string& text, JobScope scope = JobScope::any) {
+    const auto job = find(text, scope);
     return job ? job->id() : job.error().message;
   }
   Jobs jobs_{{{"4b7d0001", {"digits", "InProgress", 200}},
@@ -98,14 +98,14 @@ class FindJob : public testing::Test {
   }};
 };
 
-TEST_F(FindJob, AnExactNameOrIdNeedsOneRequest) {
+TEST_F(FindJob, NeedsOneRequestForAnExactNameOrId) {
   EXPECT_EQ(found("mnist"), "mnist");
   EXPECT_EQ(client_.calls, std::vector<std::string>{"DescribeJob"});
   EXPECT_EQ(found("4b7d0001:7"), "4b7d0001:7");
   EXPECT_EQ(client_.calls, std::vector<std::string>{"DescribeJob"});
 }
 
-TEST_F(FindJob, UniqueNamesAndBeginningsOfIds) {
+TEST_F(FindJob, AcceptsUniqueNamesAndBeginningsOfIds) {
   EXPECT_EQ(found("digits"), "4b7d0001");
   EXPECT_EQ(found("digits:199"), "4b7d0001:199");
   EXPECT_EQ(found("under_score"), "0ccc0007");
@@ -115,7 +115,7 @@ TEST_F(FindJob, UniqueNamesAndBeginningsOfIds) {
   EXPECT_EQ(find("gang#1")->node, 1u);
 }
 
-TEST_F(FindJob, SeveralJobsAreListedWithStatusAndAge) {
+TEST_F(FindJob, ListsSeveralJobsWithStatusAndAge) {
   const auto several = find("twice");
   ASSERT_FALSE(several);
   EXPECT_EQ(several.error().kind, Kind::conflict);
@@ -127,16 +127,16 @@ TEST_F(FindJob, SeveralJobsAreListedWithStatusAndAge) {
   EXPECT_EQ(found("4b7d").substr(0, 19), "'4b7d' names 2 jobs");
 }
 
-TEST_F(FindJob, ACommandForUnfinishedJobsMeansTheOneThatHasNotEnded) {
-  EXPECT_EQ(found("twice", Meant::unfinished), "0aaa0003");
-  EXPECT_TRUE(found("old", Meant::unfinished)
+TEST_F(FindJob, PrefersTheUnfinishedJobForCommandsThatNeedOne) {
+  EXPECT_EQ(found("twice", JobScope::unfinished), "0aaa0003");
+  EXPECT_TRUE(found("old", JobScope::unfinished)
                   .starts_with("all of the 2 jobs that 'old' names have ended:\nid "))
-      << found("old", Meant::unfinished);
+      << found("old", JobScope::unfinished);
   // One that has ended is found: the command says that it has.
-  EXPECT_EQ(found("letters", Meant::unfinished), "4b7d0002");
+  EXPECT_EQ(found("letters", JobScope::unfinished), "4b7d0002");
 }
 
-TEST_F(FindJob, JobsChildrenAndNodesThatDoNotExist) {
+TEST_F(FindJob, RejectsUnknownJobsChildrenAndNodes) {
   EXPECT_EQ(found("nothing"),
             "job 'nothing' not found in eu-west-1; `trainyard jobs` lists the jobs, with the ids "
             "of Batch jobs");
@@ -147,19 +147,19 @@ TEST_F(FindJob, JobsChildrenAndNodesThatDoNotExist) {
   EXPECT_EQ(found("digits#0"), "job '4b7d0001' is not a multi-node parallel job of Batch");
 }
 
-TEST_F(FindJob, OtherErrorsAreTheServers) {
+TEST_F(FindJob, ReturnsOtherErrorsOfTheServer) {
   ScriptedClient refused(
       [](const std::string&, const Json&) -> Result<Json> { return denied("not you"); });
-  const auto job = find_job(refused, Looks(), kRequested, "digits", Meant::any);
+  const auto job = find_job(refused, OutputStyle(), kRequested, "digits", JobScope::any);
   ASSERT_FALSE(job);
   EXPECT_EQ(job.error().kind, Kind::denied);
   EXPECT_EQ(refused.calls.size(), 1u);
 }
 
-TEST(CandidatesTable, ALongListIsCut) {
+TEST(CandidatesTable, CutsALongList) {
   std::vector<JobView> jobs(13);
   for (JobView& job : jobs) job.name = "id", job.status = "Failed";
-  EXPECT_TRUE(candidates_table(Looks(), jobs, kRequested).ends_with("\nand 3 more"));
+  EXPECT_TRUE(candidates_table(OutputStyle(), jobs, kRequested).ends_with("\nand 3 more"));
 }
 
 }  // namespace

@@ -103,18 +103,18 @@ std::string percent(double part) { return std::to_string(std::lround(part * 100)
 // Builds a page of lines and sections. Leaves out lines without a value.
 class Page {
  public:
-  explicit Page(const Looks& looks) : looks_(looks) {}
+  explicit Page(const OutputStyle& style) : style_(style) {}
   void line(const std::string& label, const std::string& value, Paint how = Paint::none) {
-    if (!value.empty()) text_ += paragraph(looks_, value, how, label, kLabelWidth);
+    if (!value.empty()) text_ += paragraph(style_, value, how, label, kLabelWidth);
   }
   void heading(const std::string& title) {
-    text_ += "\n" + paint(looks_, Paint::bold, title) + "\n";
+    text_ += "\n" + paint(style_, Paint::bold, title) + "\n";
   }
   void block(const std::string& text) { text_ += text; }
   const std::string& text() const { return text_; }
 
  private:
-  const Looks& looks_;
+  const OutputStyle& style_;
   std::string text_;
 };
 
@@ -125,7 +125,7 @@ std::string message_of(const Json& transition, const JobView& job) {
   return message == job.failure_reason ? "" : message;
 }
 
-void add_timeline(Page& page, const Looks& looks, const JobView& job, const Json& described,
+void add_timeline(Page& page, const OutputStyle& style, const JobView& job, const Json& described,
                   Instant now) {
   const Json& transitions = list_of(described, "SecondaryStatusTransitions");
   if (transitions.empty()) return;
@@ -149,10 +149,10 @@ void add_timeline(Page& page, const Looks& looks, const JobView& job, const Json
         {{start ? time_text(*start) : "", Paint::dim},
          {status, last ? (final ? paint_of_status(status) : Paint::bold) : Paint::none},
          {final ? "" : duration_text(length(transition)) + (over ? "" : " so far")},
-         {final || longest <= 0 ? "" : bar(looks, double(length(transition) / 1ms) / longest, 12)},
+         {final || longest <= 0 ? "" : bar(style, double(length(transition) / 1ms) / longest, 12)},
          {message_of(transition, job), last ? Paint::none : Paint::dim}});
   }
-  page.block(table(looks,
+  page.block(table(style,
                    {{.title = "since", .drop = 1},
                     {.title = "status"},
                     {.title = "took", .right = true, .drop = 2},
@@ -165,7 +165,7 @@ void add_timeline(Page& page, const Looks& looks, const JobView& job, const Json
                    rows));
 }
 
-void add_channels(Page& page, const Looks& looks, const Json& described) {
+void add_channels(Page& page, const OutputStyle& style, const Json& described) {
   const Json& channels = list_of(described, "InputDataConfig");
   if (channels.empty()) return;
   page.heading("Channels");
@@ -185,7 +185,7 @@ void add_channels(Page& page, const Looks& looks, const Json& described) {
          {text_of(from, "S3DataDistributionType")},
          {text_of(channel, "ContentType")}});
   }
-  page.block(table(looks,
+  page.block(table(style,
                    {{.title = "channel", .width_min = kNameWidthMin, .overflow = Overflow::middle},
                     {.title = "from", .width_min = kReasonWidthMin, .overflow = Overflow::wrap},
                     {.title = "mode", .drop = 1},
@@ -202,7 +202,7 @@ std::string share_text(const HostView& host) {
   return text;
 }
 
-void add_hosts(Page& page, const Looks& looks, const JobView& job, Instant now) {
+void add_hosts(Page& page, const OutputStyle& style, const JobView& job, Instant now) {
   if (job.hosts.empty()) return;
   page.heading("Hosts");
   std::vector<std::vector<Cell>> rows;
@@ -217,7 +217,7 @@ void add_hosts(Page& page, const Looks& looks, const JobView& job, Instant now) 
          {host.exit_code ? std::to_string(*host.exit_code) : ""},
          {host.failure.substr(0, host.failure.find('\n')), Paint::red}});  // the page has the rest
   }
-  page.block(table(looks,
+  page.block(table(style,
                    {{.title = "host"},
                     {.title = "instance", .drop = 3},
                     {.title = "machine", .width_min = kNameWidthMin, .drop = 4},
@@ -233,7 +233,7 @@ void add_hosts(Page& page, const Looks& looks, const JobView& job, Instant now) 
                    rows));
 }
 
-void add_metrics(Page& page, const Looks& looks, const JobView& job) {
+void add_metrics(Page& page, const OutputStyle& style, const JobView& job) {
   if (job.metrics.empty()) return;
   page.heading("Metrics");
   std::vector<std::vector<Cell>> rows;
@@ -248,14 +248,14 @@ void add_metrics(Page& page, const Looks& looks, const JobView& job) {
                       {of_child(metric.child), Paint::dim},
                       {figure(metric.lowest)},
                       {of_child(metric.lowest_child), Paint::dim}});
-    page.block(table(looks, {name, {"highest", true}, {""}, {"lowest", true}, {""}}, rows));
+    page.block(table(style, {name, {"highest", true}, {""}, {"lowest", true}, {""}}, rows));
     return;
   }
   for (const MetricView& metric : job.metrics)
     rows.push_back({{metric.name},
                     {figure(metric.value)},
                     {metric.at ? time_text(*metric.at) : "", Paint::dim}});
-  page.block(table(looks, {name, {"last", true}, {.title = "at", .drop = 1}}, rows));
+  page.block(table(style, {name, {"last", true}, {.title = "at", .drop = 1}}, rows));
 }
 
 // Adds the definition and queue of a Batch job.
@@ -484,10 +484,10 @@ std::vector<std::string> short_ids(const std::vector<std::string>& names) {
   return shortened;
 }
 
-std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Instant now) {
+std::string jobs_table(const OutputStyle& style, const std::vector<JobView>& jobs, Instant now) {
   std::vector<std::string> ids;
   for (const JobView& job : jobs) ids.push_back(job.name);
-  if (looks.columns > 0) ids = short_ids(ids);
+  if (style.columns > 0) ids = short_ids(ids);
   std::vector<std::vector<Cell>> rows;
   for (size_t i = 0; i < jobs.size(); ++i) {
     const JobView& job = jobs[i];
@@ -502,29 +502,30 @@ std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Ins
                     {cost_text(job)},
                     {job.reason(), Paint::dim}});
   }
-  return table(looks, jobs_columns(), rows);
+  return table(style, jobs_columns(), rows);
 }
 
 namespace {
 
 // Formats the first line of a page, or two if they do not fit into one: the id and the status.
-std::string head_of(const Looks& looks, const JobView& job) {
+std::string head_of(const OutputStyle& style, const JobView& job) {
   const std::string second = job.array                            ? array_text(*job.array)
                              : job.secondary_status == job.status ? ""
                                                                   : job.secondary_status;
   const std::string status = job.status + (second.empty() ? "" : " (" + second + ")");
   const std::string name = plain_text(job.name);
-  const bool fits = looks.columns <= 0 || width_of(name) + 2 + width_of(status) <= looks.columns;
-  return paint(looks, Paint::bold, name) + (fits ? "  " : "\n") +
-         paint(looks, paint_of_status(job.finished() ? job.status : job.secondary_status), status) +
+  const bool fits = style.columns <= 0 || width_of(name) + 2 + width_of(status) <= style.columns;
+  return paint(style, Paint::bold, name) + (fits ? "  " : "\n") +
+         paint(style, paint_of_status(job.finished() ? job.status : job.secondary_status), status) +
          "\n";
 }
 
 }  // namespace
 
-std::string job_page(const Looks& looks, const JobView& job, const Json& described, Instant now) {
-  Page page(looks);
-  page.block(head_of(looks, job));
+std::string job_page(const OutputStyle& style, const JobView& job, const Json& described,
+                     Instant now) {
+  Page page(style);
+  page.block(head_of(style, job));
   page.line("why", job.wait_reason, Paint::yellow);
   page.line("failed", job.failure_reason, Paint::red);
   if (job.status_reason != job.wait_reason) page.line("reason", job.status_reason, Paint::yellow);
@@ -558,16 +559,16 @@ std::string job_page(const Looks& looks, const JobView& job, const Json& describ
               (value.is_string() ? value.get<std::string>() : dump(value));
     page.line("parameters", text);
   }
-  add_timeline(page, looks, job, described, now);
-  add_hosts(page, looks, job, now);
-  if (const std::string activity = activity_table(looks, job); !activity.empty()) {
+  add_timeline(page, style, job, described, now);
+  add_hosts(page, style, job, now);
+  if (const std::string activity = activity_table(style, job); !activity.empty()) {
     page.heading("Activity");
     for (const HostView& host : job.hosts)
       for (const FaultView& fault : host.faults) page.line("fault", fault.message, Paint::yellow);
     page.block(activity);
   }
-  add_channels(page, looks, described);
-  add_metrics(page, looks, job);
+  add_channels(page, style, described);
+  add_metrics(page, style, job);
   add_links(page, job, described);
   return page.text();
 }

@@ -1,5 +1,5 @@
-// Reads a job from the API's responses, and formats it: a line of `trainyard jobs`, the page of
-// `trainyard describe`.
+// Reads a job from the API's responses, and formats it as a line of `trainyard jobs` or as the page
+// of `trainyard describe`.
 //
 // Threads: plain values, pure functions. Errors: invalid, for responses without the expected form.
 #pragma once
@@ -22,28 +22,28 @@ struct GroupView {
   int64_t count = 0;
 };
 
-// The progress of a host's transfer: of a channel, the image or the model.
+// ProgressView is the progress of a host's transfer of a channel, the image or the model.
 struct ProgressView {
   std::string host;  // "algo-1"
   std::string what;  // "channel train"
   int64_t done_bytes = 0;
-  int64_t total_bytes = 0;  // 0: unknown
+  int64_t total_bytes = 0;  // 0 = unknown
   bool finished = false;
 };
 
-// The values of a metric for each minute, the oldest first.
+// UsageView has the values of a metric for each minute, the oldest first.
 struct UsageView {
   std::string metric;  // "CPUUtilization"
   std::vector<double> values;
 };
 
-// A rank, and how long ago it was last active; unset: not known.
+// RankView is a rank, and the times since its last output and its last collective; unset = unknown.
 struct RankView {
   int64_t rank = 0;
   std::optional<int64_t> output_seconds, collective_seconds;
 };
 
-// A rank for which others wait, or its loader or link.
+// FaultView is a rank, or its data loader or link, for which other ranks wait.
 struct FaultView {
   std::string fault;  // "StuckRank"
   int64_t rank = 0;
@@ -62,7 +62,7 @@ struct HostView {
   std::vector<FaultView> faults;
 };
 
-// The progress of the children of an array job of AWS Batch.
+// ArrayView is the progress of the children of an array job of AWS Batch.
 struct ArrayView {
   int64_t size = 0, running = 0, succeeded = 0, failed = 0;
 };
@@ -78,10 +78,10 @@ struct MetricView {
 
 struct JobView {
   std::string name, arn, status, secondary_status;
-  std::string display_name;        // the user's name for a Batch job, whose `name` is its id
+  std::string display_name;        // of a Batch job: its name; `name` is its id
   std::optional<ArrayView> array;  // set for arrays
   std::string wait_reason, failure_reason, note, user;
-  std::string status_reason;       // of Batch: a dependency that failed, or why it was cancelled
+  std::string status_reason;       // of a Batch job: the failed dependency, or why it was cancelled
   std::vector<std::string> notes;  // of settings that have no effect; from DescribeJob only
   std::optional<Instant> created, started, ended;
   std::vector<GroupView> groups;
@@ -96,44 +96,47 @@ struct JobView {
   std::vector<MetricView> metrics;     // likewise
 
   bool of_batch() const { return !display_name.empty() && arn.find(":job/") != std::string::npos; }
-  // A child of an array of Batch.
+  // Returns whether the job is a child of an array.
   bool is_child() const { return of_batch() && name.find(':') != std::string::npos; }
-  int64_t hosts_wanted() const;  // over all groups
-  // The reason of its status: why it waits, failed or was stopped; "" if there is none.
+  int64_t hosts_wanted() const;  // the sum over all groups
+  // Returns why the job waits, failed or was stopped; "" if no reason is known.
   const std::string& reason() const;
   bool finished() const {
     return status == "Completed" || status == "Failed" || status == "Stopped";
   }
 };
 
-// Read the responses of ListJobs and DescribeJob (Trainyard's own model).
+// Read a job of DescribeJob's response, and all jobs of ListJobs' response.
 Result<JobView> job_view(const Json& json);
 Result<std::vector<JobView>> job_views(const Json& answer);
 
 // Formats "12.34 USD", with "?" if a type has no price, and with the savings of spot: "0.30 USD
 // (-70%)".
 std::string cost_text(const JobView& job);
-// "Running 64 of 10000, 120 succeeded, 3 failed", "Pending 200 of 200", "9 of 10 succeeded, 1
-// failed"
+// Formats "Running 64 of 10000, 120 succeeded, 3 failed", "Pending 200 of 200", or "9 of 10
+// succeeded, 1 failed".
 std::string array_text(const ArrayView& array);
-// "InProgress Training"; of an array the state of its children: "InProgress Running 4 of 200".
+// Formats "InProgress Training"; for an array the state of its children: "InProgress Running 4 of
+// 200".
 std::string status_text(const JobView& job);
 Paint paint_of_job(const JobView& job);
-// The name that its user gave it: "mnist", "digits", and "digits:7" for a child of an array.
+// Returns the name that its user gave it: "mnist", "digits", and "digits:7" for a child of an
+// array.
 std::string label_of(const JobView& job);
-// The label, and for a Batch job its id: "digits (4b7d..)".
+// Returns the label, and for a Batch job its id: "digits (4b7d..)".
 std::string label_with_id(const JobView& job);
-// "2 x ml.m5.large + 1 x ml.g5.xlarge"
+// Formats "2 x ml.m5.large + 1 x ml.g5.xlarge".
 std::string hosts_text(const JobView& job);
 Paint paint_of_status(const std::string& status);
-// Shortens the ids (UUIDs) of `jobs` to at least 8 characters, as far as they stay different:
-// "4b7d0f12", "4b7d0f12:7" for a child. Leaves names as they are.
+// Shortens ids (UUIDs) to the length at which they still differ, at least 8 characters: "4b7d0f12",
+// "4b7d0f12:7" for a child. Returns names unchanged.
 std::vector<std::string> short_ids(const std::vector<std::string>& names);
 
-std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Instant now);
+std::string jobs_table(const OutputStyle& style, const std::vector<JobView>& jobs, Instant now);
 
-// Formats the page of a job. `described` is the description of the same job by its service: the
-// response of DescribeTrainingJob, or an element of that of Batch's DescribeJobs.
-std::string job_page(const Looks& looks, const JobView& job, const Json& described, Instant now);
+// Formats the page of a job. `described`: the same job as its service describes it, which is the
+// response of DescribeTrainingJob, or an element of Batch's DescribeJobs.
+std::string job_page(const OutputStyle& style, const JobView& job, const Json& described,
+                     Instant now);
 
 }  // namespace trainyard::cli

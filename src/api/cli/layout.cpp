@@ -41,8 +41,8 @@ struct Character {
 
 constexpr uint32_t kReplacement = 0xFFFD;
 
-// Returns the character at the start of UTF-8 text. An ill-formed byte counts as a character of its
-// own, kReplacement: it must not hide a control character behind it.
+// Returns the character at the start of UTF-8 text. An ill-formed byte is a character by itself,
+// kReplacement, so that it cannot hide a control character behind it.
 Character first_character(std::string_view text) {
   constexpr uint32_t kPointMin[] = {0, 0, 0x80, 0x800, 0x10000};
   const auto byte = [&](size_t i) { return uint32_t(uint8_t(text[i])); };
@@ -64,7 +64,7 @@ Character first_character(std::string_view text) {
   return {bytes, point};
 }
 
-// Returns true for characters that do something to a terminal, or change the order of text.
+// Returns whether a character controls a terminal or changes the direction of text.
 bool is_control(uint32_t point) {
   const auto in = [&](uint32_t first, uint32_t last) { return point >= first && point <= last; };
   return point < 0x20 || in(0x7F, 0x9F) || point == 0x61C || in(0x200E, 0x200F) ||
@@ -83,28 +83,28 @@ int columns_of(uint32_t point) {
 
 }  // namespace
 
-Looks looks_of(const Surroundings& surroundings) {
-  const bool dumb = surroundings.term.empty() || surroundings.term == "dumb";
-  const std::string locale = to_lower(surroundings.locale);
-  Looks looks;
-  looks.live = surroundings.terminal && !dumb;
-  looks.colours = looks.live && surroundings.no_color.empty();
-  looks.unicode = looks.live && (locale.find("utf-8") != std::string::npos ||
+OutputStyle style_of(const TerminalEnvironment& environment) {
+  const bool dumb = environment.term.empty() || environment.term == "dumb";
+  const std::string locale = to_lower(environment.locale);
+  OutputStyle style;
+  style.live = environment.terminal && !dumb;
+  style.colours = style.live && environment.no_color.empty();
+  style.unicode = style.live && (locale.find("utf-8") != std::string::npos ||
                                  locale.find("utf8") != std::string::npos);
-  if (surroundings.terminal) {
-    looks.columns = surroundings.columns > 0 ? surroundings.columns : 80;
-    looks.rows = surroundings.rows > 0 ? surroundings.rows : 24;
+  if (environment.terminal) {
+    style.columns = environment.columns > 0 ? environment.columns : 80;
+    style.rows = environment.rows > 0 ? environment.rows : 24;
   }
-  return looks;
+  return style;
 }
 
-std::string paint(const Looks& looks, Paint paint, std::string_view text) {
-  if (!looks.colours || paint == Paint::none || text.empty()) return std::string(text);
+std::string paint(const OutputStyle& style, Paint paint, std::string_view text) {
+  if (!style.colours || paint == Paint::none || text.empty()) return std::string(text);
   return "\033[" + std::string(kCodes.text(paint)) + "m" + std::string(text) + std::string(kReset);
 }
 
-std::string paint_by_number(const Looks& looks, uint32_t number, std::string_view text) {
-  if (!looks.colours) return std::string(text);
+std::string paint_by_number(const OutputStyle& style, uint32_t number, std::string_view text) {
+  if (!style.colours) return std::string(text);
   const int colour = kHostColours[number % std::size(kHostColours)];
   return "\033[38;5;" + std::to_string(colour) + "m" + std::string(text) + std::string(kReset);
 }
@@ -134,9 +134,9 @@ size_t bytes_within(std::string_view text, int width) {
   return bytes;
 }
 
-std::string_view ellipsis(const Looks& looks) { return looks.unicode ? "…" : "~"; }
+std::string_view ellipsis(const OutputStyle& style) { return style.unicode ? "…" : "~"; }
 
-std::string fit(const Looks& looks, std::string_view text, int width) {
+std::string fit(const OutputStyle& style, std::string_view text, int width) {
   if (width_of(text) <= width) return std::string(text);
   if (width <= 0) return "";
   std::string out;
@@ -155,31 +155,31 @@ std::string fit(const Looks& looks, std::string_view text, int width) {
     out += text.substr(0, first.bytes);
     text.remove_prefix(first.bytes);
   }
-  out += ellipsis(looks);
+  out += ellipsis(style);
   if (coloured) out += kReset;
   return out;
 }
 
-std::string fit_middle(const Looks& looks, std::string_view text, int width) {
+std::string fit_middle(const OutputStyle& style, std::string_view text, int width) {
   constexpr int kWidthMin = 5;  // less has no two sides
   if (width_of(text) <= width) return std::string(text);
-  if (width < kWidthMin) return fit(looks, text, width);
+  if (width < kWidthMin) return fit(style, text, width);
   const std::string_view start = text.substr(0, bytes_within(text, width / 2));
   const int left = width - 1 - width_of(start);
   std::string_view end = text.substr(start.size());
   while (width_of(end) > left) end.remove_prefix(first_character(end).bytes);
-  return std::string(start) + std::string(ellipsis(looks)) + std::string(end);
+  return std::string(start) + std::string(ellipsis(style)) + std::string(end);
 }
 
-std::string pad(const Looks& looks, std::string_view text, int width, bool to_the_right) {
-  std::string fitted = fit(looks, text, width);
+std::string pad(const OutputStyle& style, std::string_view text, int width, bool to_the_right) {
+  std::string fitted = fit(style, text, width);
   const std::string blanks(size_t(std::max(0, width - width_of(fitted))), ' ');
   return to_the_right ? blanks + fitted : fitted + blanks;
 }
 
-std::string bar(const Looks& looks, double part, int width) {
+std::string bar(const OutputStyle& style, double part, int width) {
   part = std::isfinite(part) ? std::clamp(part, 0.0, 1.0) : 0;
-  if (!looks.unicode) {
+  if (!style.unicode) {
     const int inside = std::max(1, width - 2);
     const int full = int(std::floor(part * inside + 1e-9));
     return "[" + std::string(size_t(full), '#') + std::string(size_t(inside - full), '.') + "]";
@@ -193,8 +193,8 @@ std::string bar(const Looks& looks, double part, int width) {
   return out;
 }
 
-std::string sparkline(const Looks& looks, const std::vector<double>& values, double top) {
-  if (!looks.unicode) return "";
+std::string sparkline(const OutputStyle& style, const std::vector<double>& values, double top) {
+  if (!style.unicode) return "";
   std::string out;
   for (const double value : values) {
     const double part = top > 0 && std::isfinite(value) ? std::clamp(value / top, 0.0, 1.0) : 0;
@@ -222,12 +222,12 @@ std::string time_text(Instant instant) {
   return text;
 }
 
-std::string harmless(const Looks& looks, std::string_view text) {
+std::string harmless(const OutputStyle& style, std::string_view text) {
   std::string out;
   bool coloured = false;
   while (!text.empty()) {
     if (const size_t bytes = colour_sequence(text)) {
-      if (looks.colours) {
+      if (style.colours) {
         out += text.substr(0, bytes);
         coloured = text.substr(0, bytes) != kReset;
       }

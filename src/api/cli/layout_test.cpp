@@ -5,13 +5,13 @@
 namespace trainyard::cli {
 namespace {
 
-const Looks kNoTerminal{};
-const Looks kFull{.colours = true, .live = true, .unicode = true, .columns = 40, .rows = 24};
+const OutputStyle kNoTerminal{};
+const OutputStyle kFull{.colours = true, .live = true, .unicode = true, .columns = 40, .rows = 24};
 
-TEST(LooksOf, ColoursAndBarsOnlyWhereTheTerminalAllowsIt) {
+TEST(StyleOf, UsesColoursAndBarsIfTheTerminalSupportsThem) {
   struct Row {
     const char* about;
-    Surroundings surroundings;
+    TerminalEnvironment environment;
     bool live, colours, unicode;
     int columns;
   };
@@ -25,15 +25,15 @@ TEST(LooksOf, ColoursAndBarsOnlyWhereTheTerminalAllowsIt) {
       {"no size known", {true, 0, 0, "", "xterm", "C"}, true, true, false, 80},
   };
   for (const Row& row : rows) {
-    const Looks looks = looks_of(row.surroundings);
-    EXPECT_EQ(looks.live, row.live) << row.about;
-    EXPECT_EQ(looks.colours, row.colours) << row.about;
-    EXPECT_EQ(looks.unicode, row.unicode) << row.about;
-    EXPECT_EQ(looks.columns, row.columns) << row.about;
+    const OutputStyle style = style_of(row.environment);
+    EXPECT_EQ(style.live, row.live) << row.about;
+    EXPECT_EQ(style.colours, row.colours) << row.about;
+    EXPECT_EQ(style.unicode, row.unicode) << row.about;
+    EXPECT_EQ(style.columns, row.columns) << row.about;
   }
 }
 
-TEST(Layout, WidthsComeFromTheTerminal) {
+TEST(Layout, MeasuresWidthsInColumns) {
   EXPECT_EQ(width_of("abc"), 3);
   EXPECT_EQ(width_of("\033[1mabc\033[0m"), 3);
   EXPECT_EQ(width_of("Zürich"), 6);
@@ -42,7 +42,7 @@ TEST(Layout, WidthsComeFromTheTerminal) {
   EXPECT_EQ(width_of("\xff"), 1);
 }
 
-TEST(Layout, TextsThatAreTooWideAreCut) {
+TEST(Layout, CutsTextsThatAreTooWide) {
   EXPECT_EQ(fit(kFull, "abcdef", 6), "abcdef");
   EXPECT_EQ(fit(kFull, "abcdefg", 6), "abcde…");
   EXPECT_EQ(fit(kNoTerminal, "abcdefg", 6), "abcde~");
@@ -58,7 +58,7 @@ TEST(Layout, TextsThatAreTooWideAreCut) {
   EXPECT_EQ(pad(kNoTerminal, "ab", 4, true), "  ab");
 }
 
-TEST(Layout, Bars) {
+TEST(Layout, DrawsBarsAndSparklines) {
   EXPECT_EQ(bar(kNoTerminal, 0, 12), "[..........]");
   EXPECT_EQ(bar(kNoTerminal, 0.5, 12), "[#####.....]");
   EXPECT_EQ(bar(kNoTerminal, 2, 12), "[##########]");
@@ -70,7 +70,7 @@ TEST(Layout, Bars) {
   EXPECT_EQ(sparkline(kNoTerminal, {1}, 1), "");
 }
 
-TEST(Layout, DurationsInAFewLetters) {
+TEST(Layout, FormatsShortDurations) {
   EXPECT_EQ(duration_text(-5s), "0s");
   EXPECT_EQ(duration_text(42s), "42s");
   EXPECT_EQ(duration_text(245s), "4m05s");

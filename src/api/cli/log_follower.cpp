@@ -18,7 +18,7 @@ class TrainingLog final : public LogFollower {
         prefix_(job + "/" + (choice.host ? "algo-" + std::to_string(*choice.host + 1) + "-" : "")),
         reader_(client, choice.since) {}
 
-  Result<void> round(bool, const LinesTaker& each) override {
+  Result<void> round(bool, const LineSink& each) override {
     TRY(look());
     return reader_.drain(each);
   }
@@ -43,7 +43,7 @@ class TrainingLog final : public LogFollower {
       if (const auto known = marks_.find(name); known != marks_.end() && known->second == mark)
         continue;
       marks_[name] = mark;
-      reader_.wake({kGroup, name, host_of_stream(name)});
+      reader_.mark_unread({kGroup, name, host_of_stream(name)});
     }
     return {};
   }

@@ -1,7 +1,7 @@
-// LogMerge merges the lines of many hosts by time. A line can be taken when every other stream has
-// a later line, or has been read to its end.
+// LogMerge merges the lines of many streams by time. A line is ready when every other stream has a
+// later line, or has been read to its end.
 //
-// It holds only lines that were fed and not yet taken: at most a page of each stream.
+// It holds at most a page of lines of each stream.
 //
 // Threads: confined to one.
 #pragma once
@@ -25,14 +25,15 @@ struct LogLine {
 class LogMerge {
  public:
   // Marks a stream that must be read: it is new, or has grown since it was read to its end.
-  void wake(const std::string& stream);
-  // Adds lines of the stream, ordered by time. `at_end`: it has no further lines now.
+  void mark_unread(const std::string& stream);
+  // Adds lines of the stream, ordered by time. `at_end`: the stream has no further lines now.
   void feed(const std::string& stream, std::vector<LogLine> lines, bool at_end);
-  // Leaves out a stream that grows no more. Requires: its lines were taken.
+  // Removes a stream that no longer grows. Requires: all its lines were taken.
   void forget(const std::string& stream) { sources_.erase(stream); }
-  // Returns the streams that must be read before further lines can be taken.
-  std::vector<std::string> hungry() const;
-  std::vector<LogLine> take();
+  // Returns the streams that must be read before further lines become ready.
+  std::vector<std::string> unread_streams() const;
+  // Removes and returns the lines that are ready, ordered by time.
+  std::vector<LogLine> take_ready();
 
  private:
   struct Source {
@@ -42,11 +43,11 @@ class LogMerge {
   std::map<std::string, Source> sources_;
 };
 
-// Returns "algo-1" for "<job>/algo-1-1763631900", and a name of another form unchanged.
+// Returns "algo-1" for "<job>/algo-1-1763631900", and other names unchanged.
 std::string host_of_stream(const std::string& stream);
 
 // Formats "algo-1 | text", with the host in its colour. `widest` is the width of the widest host
 // name.
-std::string log_line(const Looks& looks, const LogLine& line, int widest);
+std::string log_line(const OutputStyle& style, const LogLine& line, int widest);
 
 }  // namespace trainyard::cli

@@ -40,7 +40,9 @@ constexpr const char* kShortKeys[] = {"name",
                                       "tags"};
 
 Result<Json> to_json(const toml::value& value, int depth) {
-  if (depth > kDepthMax) return invalid("nested deeper than " + std::to_string(kDepthMax));
+  if (depth > kDepthMax)
+    return invalid("the file is nested too deeply: at most " + std::to_string(kDepthMax) +
+                   " levels");
   if (value.is_boolean()) return Json(value.as_boolean());
   if (value.is_integer()) return Json(value.as_integer());
   if (value.is_floating()) return Json(value.as_floating());

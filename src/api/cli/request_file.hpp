@@ -3,10 +3,10 @@
 //
 // Short keys begin with a lower-case letter, the API's keys with a capital; the API's keys take
 // precedence. Local paths of channels (./data, ../data, /data, file:///data) and [code] become
-// uploads; the request names their destination. With code.entry the job runs in script mode, as one
-// of the SageMaker SDK's estimators: the sources are an archive, and the hyperparameters become
-// arguments of the script. A request without a role is completed by its sender, which queries the
-// account of the server.
+// uploads, to whose destination the request refers. With code.entry the job runs in script mode,
+// like an estimator of the SageMaker SDK: the sources are an archive, and the hyperparameters
+// become arguments of the script. The sender adds a missing role, for which it queries the server's
+// account.
 //
 // Threads: pure. Errors: invalid, naming the key and the expected value.
 #pragma once
@@ -25,7 +25,8 @@ struct Upload {
   std::string path;  // of a directory or a file, as in the job file
   std::string bucket;
   std::string prefix;  // "jobs/mnist/input/train/"; keys are this and the path below the directory
-  // For sources, which are packed as one object (kSourceArchive): the script, below `path`.
+  // Only of [code] with an entry, which is packed as one object (kSourceArchive): the script below
+  // `path`.
   std::string entry = {};
 };
 inline constexpr const char* kSourceArchive = "sourcedir.tar.gz";
@@ -38,7 +39,7 @@ struct Submission {
 struct FileFacts {
   std::string name;    // of the file: "job.toml"
   std::string region;  // the default bucket is trainyard-REGION
-  Instant now;         // generated names end with it
+  Instant now;         // the end of generated names
 };
 
 // Reads a job file. `text` is JSON if it begins with '{', else TOML. `name_given` replaces the

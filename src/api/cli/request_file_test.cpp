@@ -11,7 +11,7 @@ Result<Submission> read(const std::string& text, const std::string& name = "") {
   return read_submission(text, kFacts, name);
 }
 
-TEST(ReadSubmission, TheShortForm) {
+TEST(ReadSubmission, ExpandsTheShortForm) {
   const auto submission = read(R"T(
 name = "mnist"
 image = "trainyard/host"
@@ -59,7 +59,7 @@ test = {from = "s3://data/test", sharded = true, content_type = "text/csv"}
   EXPECT_TRUE(submission->uploads.empty());
 }
 
-TEST(ReadSubmission, ACommandIsWordsAProgramOrAShells) {
+TEST(ReadSubmission, ReadsACommandAsWordsProgramOrShellLine) {
   const auto entry_point = [](const std::string& command) {
     return read("image = \"i\"\ncommand = " + command)
         ->request["AlgorithmSpecification"]["ContainerEntrypoint"];
@@ -69,7 +69,7 @@ TEST(ReadSubmission, ACommandIsWordsAProgramOrAShells) {
   EXPECT_EQ(entry_point("\"echo hello; nproc\""), (Json{"/bin/sh", "-c", "echo hello; nproc"}));
 }
 
-TEST(ReadSubmission, TheApisOwnRequestStaysAsItIs) {
+TEST(ReadSubmission, KeepsARequestOfTheApi) {
   const std::string text = R"T({
     "TrainingJobName": "raw", "RoleArn": "r", "AlgorithmSpecification": {"TrainingImage": "i", "TrainingInputMode": "Pipe"},
     "OutputDataConfig": {"S3OutputPath": "s3://b"}, "StoppingCondition": {"MaxRuntimeInSeconds": 1},
@@ -78,20 +78,20 @@ TEST(ReadSubmission, TheApisOwnRequestStaysAsItIs) {
   EXPECT_EQ(read(text, "given")->request["TrainingJobName"], "given");
 }
 
-TEST(ReadSubmission, KeysOfTheApiTakePrecedence) {
+TEST(ReadSubmission, PrefersKeysOfTheApi) {
   const auto submission =
       read("image = \"short\"\n[AlgorithmSpecification]\nTrainingImage = \"own\"\n");
   EXPECT_EQ(submission->request["AlgorithmSpecification"]["TrainingImage"], "own");
 }
 
-TEST(ReadSubmission, MissingFieldsHaveDefaults) {
+TEST(ReadSubmission, SetsDefaults) {
   const auto request = read("image = \"i\"\n")->request;
   EXPECT_EQ(request["TrainingJobName"], "My-model-20251120t094500");
   EXPECT_EQ(request["OutputDataConfig"]["S3OutputPath"], "s3://trainyard-eu-west-1/jobs");
   EXPECT_EQ(request["ResourceConfig"]["InstanceCount"], 1);
 }
 
-TEST(ReadSubmission, LocalDirectoriesBecomeUploads) {
+TEST(ReadSubmission, MakesUploadsOfLocalDirectories) {
   const auto submission = read(R"T(
 name = "mnist"
 output = "s3://data/models/"
@@ -115,7 +115,7 @@ directory = "../src"
   EXPECT_EQ(submission->uploads[2].entry, "");
 }
 
-TEST(ReadSubmission, AnEntryRunsInScriptMode) {
+TEST(ReadSubmission, RunsAnEntryInScriptMode) {
   const auto submission = read(R"T(
 name = "mnist"
 output = "s3://data/models/"
@@ -148,7 +148,7 @@ name = "a b"
   EXPECT_FALSE(request.contains("InputDataConfig"));
 }
 
-TEST(ReadSubmission, AnEntryAloneIsPackedAlone) {
+TEST(ReadSubmission, PacksAnEntryWithoutDirectoryAlone) {
   const auto submission = read("name = \"a\"\ncode = {entry = \"src/train.py\"}");
   ASSERT_TRUE(submission) << submission.error().message;
   EXPECT_EQ(submission->uploads[0].path, "src/train.py");
@@ -156,7 +156,7 @@ TEST(ReadSubmission, AnEntryAloneIsPackedAlone) {
   EXPECT_EQ(submission->request["HyperParameters"]["sagemaker_program"], "\"train.py\"");
 }
 
-TEST(ReadSubmission, AnArchiveInABucketIsUsedAsItIs) {
+TEST(ReadSubmission, UsesAnArchiveInABucket) {
   const auto submission = read("code = {directory = \"s3://b/src.tar.gz\", entry = \"train.py\"}");
   ASSERT_TRUE(submission) << submission.error().message;
   EXPECT_TRUE(submission->uploads.empty());

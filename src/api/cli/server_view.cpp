@@ -58,20 +58,20 @@ std::string names_text(const Json& answer) {
   return text;
 }
 
-std::string section(const Looks& looks, const std::string& title,
+std::string section(const OutputStyle& style, const std::string& title,
                     const std::vector<std::string>& lines) {
   if (lines.empty()) return "";
-  std::string text = "\n" + paint(looks, Paint::bold, title) + "\n";
-  for (const std::string& line : lines) text += paragraph(looks, line, Paint::none, "", kIndent);
+  std::string text = "\n" + paint(style, Paint::bold, title) + "\n";
+  for (const std::string& line : lines) text += paragraph(style, line, Paint::none, "", kIndent);
   return text;
 }
 
 }  // namespace
 
-std::string server_page(const Looks& looks, const Json& answer, Instant now) {
+std::string server_page(const OutputStyle& style, const Json& answer, Instant now) {
   std::string page;
   const auto add = [&](const char* title, const std::string& text, Paint how = Paint::none) {
-    if (!text.empty()) page += paragraph(looks, text, how, title, kTitleColumns);
+    if (!text.empty()) page += paragraph(style, text, how, title, kTitleColumns);
   };
   add("endpoint", answer.value("Endpoint", ""));
   add("account", answer.value("Account", ""));
@@ -94,7 +94,7 @@ std::string server_page(const Looks& looks, const Json& answer, Instant now) {
     if (warning.is_string()) warnings.push_back(warning.get<std::string>());
   for (const Json& error : answer.value("Errors", Json::array()))
     errors.push_back(time_text(instant_at(error, "Time")) + "  " + error.value("Message", ""));
-  return page + section(looks, "Warnings", warnings) + section(looks, "Last errors", errors);
+  return page + section(style, "Warnings", warnings) + section(style, "Last errors", errors);
 }
 
 }  // namespace trainyard::cli

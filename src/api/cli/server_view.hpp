@@ -1,4 +1,4 @@
-// Formats DescribeServer's response: the page of `trainyard status`.
+// Formats DescribeServer's response as the page of `trainyard status`.
 //
 // Threads: pure functions. Errors: none; members that are missing are left out.
 #pragma once
@@ -11,6 +11,6 @@
 
 namespace trainyard::cli {
 
-std::string server_page(const Looks& looks, const Json& answer, Instant now);
+std::string server_page(const OutputStyle& style, const Json& answer, Instant now);
 
 }  // namespace trainyard::cli

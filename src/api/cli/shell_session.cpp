@@ -60,8 +60,8 @@ std::string ShellSession::send() {
     input_.erase(0, bytes);
     window_ -= uint32_t(bytes);
   }
-  if (input_ended_ && input_.empty() && !end_said_) {
-    end_said_ = true;
+  if (input_ended_ && input_.empty() && !end_sent_) {
+    end_sent_ = true;
     out_ += wire::encode_shell(wire::ShellInputEnds{});
   }
   return std::exchange(out_, std::string());

@@ -15,19 +15,19 @@ namespace trainyard::cli {
 
 class ShellSession {
  public:
-  // `escapes`: as in ssh, ~. at the start of a line leaves the shell, and ~~ is one ~.
+  // `escapes`: ~. at the start of a line leaves the shell, and ~~ sends one ~, as in ssh.
   explicit ShellSession(bool escapes) : escapes_(escapes) {}
 
   // Adds typed keys, which are queued until the window allows sending them.
   void type(std::string_view keys);
   void input_ends() { input_ended_ = true; }
   void resize(uint32_t columns, uint32_t rows);
-  // Takes bytes from the server; returns output for the terminal.
+  // Decodes bytes from the server, and returns output for the terminal.
   Result<std::string> receive(std::string_view bytes);
   // Returns bytes for the server.
   std::string send();
 
-  // True if more keys can be taken now.
+  // Returns whether type() may be called with more keys now.
   bool window_open() const {
     return input_.size() < wire::kShellWindowBytes && !left_ && !input_ended_;
   }
@@ -37,7 +37,7 @@ class ShellSession {
  private:
   const bool escapes_;
   bool at_line_start_ = true, tilde_ = false, left_ = false;
-  bool input_ended_ = false, end_said_ = false;
+  bool input_ended_ = false, end_sent_ = false;
   std::string input_, out_;
   uint32_t window_ = wire::kShellWindowBytes;
   wire::ShellDecoder decoder_;

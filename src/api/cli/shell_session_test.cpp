@@ -7,7 +7,7 @@ namespace {
 
 using wire::encode_shell;
 
-TEST(ShellSession, KeysGoOutAndOutputComesIn) {
+TEST(ShellSession, SendsKeysAndReturnsOutput) {
   ShellSession session(true);
   session.type("ls\r");
   EXPECT_EQ(session.send(), encode_shell(wire::ShellInput{"ls\r"}));
@@ -21,7 +21,7 @@ TEST(ShellSession, KeysGoOutAndOutputComesIn) {
   EXPECT_EQ(session.ended()->exit_code, 2);
 }
 
-TEST(ShellSession, KeysWaitForTheWindow) {
+TEST(ShellSession, QueuesKeysUntilTheWindowOpens) {
   ShellSession session(false);
   session.type(std::string(wire::kShellWindowBytes + 10, 'x'));
   EXPECT_FALSE(session.window_open());
@@ -46,7 +46,7 @@ TEST(ShellSession, KeysWaitForTheWindow) {
   EXPECT_EQ(ends, 1u);
 }
 
-TEST(ShellSession, ATildeAndADotLeave) {
+TEST(ShellSession, LeavesAfterATildeAndADot) {
   struct Row {
     const char* keys;
     bool left;
@@ -66,7 +66,7 @@ TEST(ShellSession, ATildeAndADotLeave) {
   EXPECT_FALSE(bytes.left());
 }
 
-TEST(ShellSession, AServerThatTypesIsCorrupt) {
+TEST(ShellSession, RejectsFramesThatOnlyClientsSend) {
   ShellSession session(true);
   EXPECT_EQ(session.receive(encode_shell(wire::ShellInput{"x"})).error().kind, Kind::corrupt);
 }

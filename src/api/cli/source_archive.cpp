@@ -67,11 +67,13 @@ class GzippedTar final : public SourceArchive {
   ~GzippedTar() override { deflateEnd(&stream_); }
 
   Result<void> add(const PackedFile& file) override {
-    CHECK(left_ == 0, "the file before is complete");
+    CHECK(left_ == 0, "the previous file is complete");
     if (file.name.empty() || file.name.size() > kPathBytesMax)
       return invalid("the path of a source file has 1 to " + std::to_string(kPathBytesMax) +
                      " bytes: " + file.name.substr(0, kHeaderNameMax));
-    if (file.bytes > kTarFileBytesMax) return invalid(file.name + " is too large for an archive");
+    if (file.bytes > kTarFileBytesMax)
+      return invalid(file.name + " is too large for an archive: at most " +
+                     std::to_string(kTarFileBytesMax) + " bytes");
     TRY(end_of_file());
     if (file.name.size() > kHeaderNameMax) {
       const std::string record = pax_record(file.name);
@@ -83,7 +85,7 @@ class GzippedTar final : public SourceArchive {
   }
 
   Result<void> write(std::string_view bytes) override {
-    CHECK(int64_t(bytes.size()) <= left_, "no more than the header says");
+    CHECK(int64_t(bytes.size()) <= left_, "the file has at most the bytes of its header");
     left_ -= int64_t(bytes.size());
     return put(bytes);
   }

@@ -1,8 +1,8 @@
 // Packs a job's sources as sourcedir.tar.gz, as the SageMaker SDK does: a tar of regular files,
 // with pax headers for long names, compressed by gzip.
 //
-// Threads: confined to one. Errors: invalid (a file that an archive cannot hold), those of the
-// sink.
+// Threads: confined to one. Errors: invalid (a path or a file that is too large for an archive),
+// those of the sink.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,8 @@
 
 namespace trainyard::cli {
 
-// of all files together; sources, not data sets. The agent that unpacks them takes no more.
+// The maximum size of all files together: sources, not data sets. The agent has the same limit when
+// it unpacks them.
 inline constexpr int64_t kSourceBytesMax = int64_t(20) << 30;
 
 struct PackedFile {
@@ -26,12 +27,12 @@ struct PackedFile {
 
 class SourceArchive {
  public:
-  // Takes the bytes of the compressed archive, in order.
+  // Called with the bytes of the compressed archive, in order.
   using Sink = std::function<Result<void>(std::string_view)>;
 
   static std::unique_ptr<SourceArchive> open(Sink sink);
   virtual ~SourceArchive() = default;
-  // Begins a file, whose content follows in calls of write(), file.bytes altogether.
+  // Begins a file. Its content follows in calls of write(), file.bytes in all.
   virtual Result<void> add(const PackedFile& file) = 0;
   virtual Result<void> write(std::string_view bytes) = 0;
   // Requires: the last file is complete.

@@ -27,7 +27,7 @@ std::string unzipped(const std::string& bytes) {
   return out;
 }
 
-TEST(SourceArchive, AUstarHeaderBeforeEachFile) {
+TEST(SourceArchive, WritesAUstarHeaderBeforeEachFile) {
   std::string packed;
   const auto archive = SourceArchive::open([&](std::string_view bytes) -> Result<void> {
     packed += bytes;
@@ -52,7 +52,7 @@ TEST(SourceArchive, AUstarHeaderBeforeEachFile) {
   EXPECT_EQ(std::stoul(tar.substr(148, 6), nullptr, 8), sum);
 }
 
-TEST(SourceArchive, ALongNameHasAPaxHeader) {
+TEST(SourceArchive, WritesAPaxHeaderForALongName) {
   std::string packed;
   const auto archive = SourceArchive::open([&](std::string_view bytes) -> Result<void> {
     packed += bytes;
@@ -66,7 +66,7 @@ TEST(SourceArchive, ALongNameHasAPaxHeader) {
   EXPECT_EQ(tar.substr(512, 222), "221 path=" + name + "\n" + std::string(1, '\0'));
 }
 
-TEST(SourceArchive, ErrorsOfTheSinkEndIt) {
+TEST(SourceArchive, ReturnsErrorsOfTheSink) {
   const auto archive = SourceArchive::open(
       [](std::string_view) -> Result<void> { return unavailable("the link is cut"); });
   const auto added = archive->add({"a", 0644, 0, 0});  // zlib decides when it writes

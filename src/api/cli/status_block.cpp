@@ -29,21 +29,21 @@ std::string bytes_text(const ProgressView& progress) {
 
 }  // namespace
 
-std::string progress_line(const Looks& looks, const ProgressView& progress) {
+std::string progress_line(const OutputStyle& style, const ProgressView& progress) {
   const bool known = progress.finished || progress.total_bytes > 0;
   // In a narrow terminal the numbers and the host need the space.
-  const int width = looks.columns > 0
-                        ? std::clamp(looks.columns - kOtherColumns, kBarWidthMin, kBarWidth)
+  const int width = style.columns > 0
+                        ? std::clamp(style.columns - kOtherColumns, kBarWidthMin, kBarWidth)
                         : kBarWidth;
-  std::string line = pad(looks, plain_text(progress.what), kWhatWidth) + " ";
-  line += paint(looks, progress.finished ? Paint::green : Paint::cyan,
-                bar(looks, part_of(progress), width));
+  std::string line = pad(style, plain_text(progress.what), kWhatWidth) + " ";
+  line += paint(style, progress.finished ? Paint::green : Paint::cyan,
+                bar(style, part_of(progress), width));
   line += known
-              ? pad(looks, std::to_string(int(std::floor(part_of(progress) * 100))) + "%", 5, true)
+              ? pad(style, std::to_string(int(std::floor(part_of(progress) * 100))) + "%", 5, true)
               : std::string(5, ' ');
   line += "  " + bytes_text(progress);
-  if (!progress.host.empty()) line += "  " + paint(looks, Paint::dim, progress.host);
-  return looks.columns > 0 ? fit(looks, line, looks.columns) : line;
+  if (!progress.host.empty()) line += "  " + paint(style, Paint::dim, progress.host);
+  return style.columns > 0 ? fit(style, line, style.columns) : line;
 }
 
 std::vector<ProgressView> summed(const std::vector<ProgressView>& progress) {
@@ -75,23 +75,23 @@ std::string StatusBlock::hide() {
 }
 
 std::string StatusBlock::draw() {
-  if (!looks_.live) return "";
+  if (!style_.live) return "";
   lines_drawn_ = size_t(std::count(block_.begin(), block_.end(), '\n'));
   return block_;
 }
 
 std::string StatusBlock::show(const std::string& headline,
                               const std::vector<ProgressView>& progress) {
-  if (!looks_.live) {
+  if (!style_.live) {
     const bool changed = std::exchange(headline_, headline) != headline && !headline.empty();
     return changed ? plain_text(headline) + "\n" : "";
   }
   std::string block;
   if (!headline.empty())
-    block += paint(looks_, Paint::bold, fit(looks_, plain_text(headline), looks_.columns)) + "\n";
+    block += paint(style_, Paint::bold, fit(style_, plain_text(headline), style_.columns)) + "\n";
   auto lines = progress.size() > kLinesMax ? summed(progress) : progress;
   if (lines.size() > kLinesMax) lines.resize(kLinesMax);
-  for (const auto& one : lines) block += progress_line(looks_, one) + "\n";
+  for (const auto& one : lines) block += progress_line(style_, one) + "\n";
   if (block == block_ && lines_drawn_ > 0) return "";
   const std::string hidden = hide();
   block_ = block;
@@ -102,7 +102,7 @@ std::string StatusBlock::settle(const std::vector<ProgressView>& progress) {
   std::string lines;
   for (const auto& one : summed(progress))
     if (one.finished && settled_.insert(one.what).second)
-      lines += progress_line(looks_, one) + "\n";
+      lines += progress_line(style_, one) + "\n";
   if (lines.empty()) return "";
   const std::string hidden = hide();
   return hidden + lines + draw();

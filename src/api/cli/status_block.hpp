@@ -1,8 +1,7 @@
 // StatusBlock draws progress bars at the bottom of a terminal, while other output scrolls above
-// them. If its output cannot be redrawn, it only has the lines that stay.
+// them. If the output cannot be redrawn, it only formats lines that stay.
 //
-// Threads: confined to one. Pure: every call returns the text to write to the block's output, which
-// is standard error: standard output has results.
+// Threads: confined to one. Each call returns the text to write to standard error.
 #pragma once
 
 #include <set>
@@ -15,30 +14,30 @@
 namespace trainyard::cli {
 
 // Formats one line: "channel train   [#####.....]  45%  1.2 GiB of 2.7 GiB  algo-1".
-std::string progress_line(const Looks& looks, const ProgressView& progress);
+std::string progress_line(const OutputStyle& style, const ProgressView& progress);
 
 // Sums the progress of each transfer over its hosts.
 std::vector<ProgressView> summed(const std::vector<ProgressView>& progress);
-// A block has a line for each transfer of each host; sums, if there are more.
+// The maximum of lines. A block has one for each transfer of each host, or, if these are too many,
+// for the sum of each transfer over its hosts.
 inline constexpr size_t kLinesMax = 8;
 
 class StatusBlock {
  public:
-  explicit StatusBlock(const Looks& looks) : looks_(looks) {}
-  // Sets the contents of the block, and draws it. `headline`: "": none; if it cannot be redrawn,
-  // each new headline is a line.
+  explicit StatusBlock(const OutputStyle& style) : style_(style) {}
+  // Sets the contents of the block, and draws it. `headline` "" = none. If the output cannot be
+  // redrawn, each new headline is a line that stays.
   std::string show(const std::string& headline, const std::vector<ProgressView>& progress);
   // Removes the block from the terminal, so that other output can be written there; draws it again.
   std::string hide();
   std::string draw();
-  // Formats lines that stay: one for each transfer that all its hosts have finished. Each transfer
-  // is formatted once.
+  // Formats a line that stays for each transfer that all its hosts have finished, once.
   std::string settle(const std::vector<ProgressView>& progress);
   // Removes the block; further output starts in its place.
   std::string clear();
 
  private:
-  const Looks& looks_;
+  const OutputStyle& style_;
   std::string block_;
   size_t lines_drawn_ = 0;
   std::string headline_;

@@ -11,7 +11,7 @@ std::string of_types(const char* resources) {
   return refusal(check_instance_types({{"ResourceConfig", Json::parse(resources)}}));
 }
 
-TEST(SubmissionCheck, UnknownInstanceTypesNameTheOneThatWasMeant) {
+TEST(SubmissionCheck, SuggestsTheNearestInstanceType) {
   EXPECT_EQ(of_types(R"({"InstanceType": "ml.m5.large"})"), "");
   EXPECT_EQ(of_types(R"({"InstanceType": "ml.m5.larg"})"),
             "unknown instance type 'ml.m5.larg'; did you mean ml.m5.large?");
@@ -24,7 +24,7 @@ TEST(SubmissionCheck, UnknownInstanceTypesNameTheOneThatWasMeant) {
   EXPECT_EQ(refusal(check_instance_types(Json::object())), "");
 }
 
-TEST(SubmissionCheck, TheProgramIsOneOfTheFiles) {
+TEST(SubmissionCheck, RequiresTheProgramToBeOneOfTheFiles) {
   const Upload upload{"code", "./src", "bucket", "jobs/a/input/code/"};
   const auto check = [&](const char* message) {
     return refusal(

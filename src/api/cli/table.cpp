@@ -77,25 +77,25 @@ Shape shape_of(const std::vector<Column>& columns, const std::vector<std::vector
 }
 
 // Wraps text to at most `lines_max` lines (0: all); the last one shows that there is more.
-std::vector<std::string> wrapped(const Looks& looks, std::string_view text, int width,
+std::vector<std::string> wrapped(const OutputStyle& style, std::string_view text, int width,
                                  size_t lines_max) {
   auto lines = wrap(text, width);
   if (lines_max == 0 || lines.size() <= lines_max) return lines;
   lines.resize(lines_max);
   std::string& last = lines.back();
-  last = width_of(last) < width ? last.append(ellipsis(looks)) : fit(looks, last + " ", width);
+  last = width_of(last) < width ? last.append(ellipsis(style)) : fit(style, last + " ", width);
   return lines;
 }
 
-std::vector<std::string> lines_of(const Looks& looks, const Column& column, const Cell& cell,
+std::vector<std::string> lines_of(const OutputStyle& style, const Column& column, const Cell& cell,
                                   int width) {
   switch (column.overflow) {
     case Overflow::cut:
-      return {fit(looks, cell.text, width)};
+      return {fit(style, cell.text, width)};
     case Overflow::middle:
-      return {fit_middle(looks, cell.text, width)};
+      return {fit_middle(style, cell.text, width)};
     case Overflow::wrap:
-      return wrapped(looks, cell.text, width, column.lines_max);
+      return wrapped(style, cell.text, width, column.lines_max);
   }
   return {};
 }
@@ -103,13 +103,13 @@ std::vector<std::string> lines_of(const Looks& looks, const Column& column, cons
 std::string blanks(int count) { return std::string(size_t(std::max(0, count)), ' '); }
 
 // Formats the lines of one row, which is as high as its highest cell.
-std::string row_text(const Looks& looks, const std::vector<Column>& columns, const Shape& shape,
-                     const std::vector<Cell>& row) {
+std::string row_text(const OutputStyle& style, const std::vector<Column>& columns,
+                     const Shape& shape, const std::vector<Cell>& row) {
   std::vector<std::vector<std::string>> cells(columns.size());
   size_t height = 1;
   for (size_t i = 0; i < columns.size() && i < row.size(); ++i) {
     if (shape.widths[i] == 0) continue;
-    cells[i] = lines_of(looks, columns[i], row[i], shape.widths[i]);
+    cells[i] = lines_of(style, columns[i], row[i], shape.widths[i]);
     height = std::max(height, cells[i].size());
   }
   std::string out;
@@ -120,7 +120,7 @@ std::string row_text(const Looks& looks, const std::vector<Column>& columns, con
       const std::string text = line < cells[i].size() ? cells[i][line] : "";
       const std::string fill = blanks(shape.widths[i] - width_of(text));
       if (!text.empty()) {
-        out += gap + (columns[i].right ? fill : "") + paint(looks, row[i].paint, text);
+        out += gap + (columns[i].right ? fill : "") + paint(style, row[i].paint, text);
         gap.clear();
       }
       if (text.empty() || !columns[i].right) gap += fill;
@@ -130,9 +130,9 @@ std::string row_text(const Looks& looks, const std::vector<Column>& columns, con
   }
   for (const size_t i : shape.below) {
     if (i >= row.size() || row[i].text.empty()) continue;
-    for (const auto& text : wrapped(looks, row[i].text, std::max(1, looks.columns - kBelowIndent),
+    for (const auto& text : wrapped(style, row[i].text, std::max(1, style.columns - kBelowIndent),
                                     columns[i].lines_max))
-      out += blanks(kBelowIndent) + paint(looks, row[i].paint, text) + "\n";
+      out += blanks(kBelowIndent) + paint(style, row[i].paint, text) + "\n";
   }
   return out;
 }
@@ -195,34 +195,34 @@ std::vector<std::string> wrap(std::string_view text, int width) {
   return lines;
 }
 
-std::string paragraph(const Looks& looks, std::string_view text, Paint how, std::string_view label,
-                      int indent) {
+std::string paragraph(const OutputStyle& style, std::string_view text, Paint how,
+                      std::string_view label, int indent) {
   constexpr int kWidthMin = 10;  // of the text, next to any label
-  const int width = looks.columns > 0 ? std::max(kWidthMin, looks.columns - indent) : 0;
+  const int width = style.columns > 0 ? std::max(kWidthMin, style.columns - indent) : 0;
   std::string out;
   for (const auto& line : wrap(plain_lines(text), width)) {
-    out += out.empty()    ? paint(looks, Paint::dim, label) + blanks(indent - width_of(label))
+    out += out.empty()    ? paint(style, Paint::dim, label) + blanks(indent - width_of(label))
            : line.empty() ? ""
                           : blanks(indent);
-    out += paint(looks, how, line) + "\n";
+    out += paint(style, how, line) + "\n";
   }
   return out;
 }
 
-std::string table(const Looks& looks, const std::vector<Column>& columns,
+std::string table(const OutputStyle& style, const std::vector<Column>& columns,
                   const std::vector<std::vector<Cell>>& all) {
   auto rows = all;
   for (auto& row : rows)
     for (Cell& cell : row) cell.text = plain_text(cell.text);
-  const Shape shape = shape_of(columns, rows, looks.columns);
+  const Shape shape = shape_of(columns, rows, style.columns);
   std::vector<Column> heads = columns;
   std::vector<Cell> titles;
   for (Column& head : heads) {
     head.overflow = Overflow::cut;
     titles.push_back({plain_text(head.title), Paint::dim});
   }
-  std::string out = row_text(looks, heads, {shape.widths, {}}, titles);
-  for (const auto& row : rows) out += row_text(looks, columns, shape, row);
+  std::string out = row_text(style, heads, {shape.widths, {}}, titles);
+  for (const auto& row : rows) out += row_text(style, columns, shape, row);
   return out;
 }
 

@@ -5,9 +5,9 @@
 namespace trainyard::cli {
 namespace {
 
-const Looks kFile{};
+const OutputStyle kFile{};
 
-Looks terminal_of(int columns) {
+OutputStyle terminal_of(int columns) {
   return {.colours = false, .live = true, .unicode = true, .columns = columns, .rows = 24};
 }
 
@@ -25,14 +25,14 @@ const std::vector<std::vector<Cell>> kRows{
     {{"mnist"}, {"2 x m5"}, {"12.00"}, {""}, {"waits for 2 GPUs that another job holds"}},
     {{"a-long-name-0815"}, {"1 x m5"}, {"0.50"}, {""}, {""}}};
 
-TEST(Table, AFileHasAllColumnsUncut) {
+TEST(Table, ShowsAllColumnsUncutInAFile) {
   EXPECT_EQ(table(kFile, kColumns, kRows),
             "name              hosts    cost  why\n"
             "mnist             2 x m5  12.00  waits for 2 GPUs that another job holds\n"
             "a-long-name-0815  1 x m5   0.50\n");
 }
 
-TEST(Table, ANarrowTerminalWrapsThenLosesColumnsByPriority) {
+TEST(Table, WrapsThenLeavesOutColumnsOnANarrowTerminal) {
   EXPECT_EQ(table(terminal_of(60), kColumns, kRows),
             "name              hosts    cost  why\n"
             "mnist             2 x m5  12.00  waits for 2 GPUs that\n"
@@ -58,28 +58,28 @@ TEST(Table, ANarrowTerminalWrapsThenLosesColumnsByPriority) {
             "a-long…-0815\n");
 }
 
-TEST(Table, ATextThatIsCutEndsWithOneEllipsis) {
+TEST(Table, EndsACutTextWithOneEllipsis) {
   const std::vector<Column> columns{{.title = "why", .overflow = Overflow::wrap, .lines_max = 1}};
   EXPECT_EQ(table(terminal_of(8), columns, {{{"add twelve machines"}}}), "why\nadd…\n");
   EXPECT_EQ(table(terminal_of(10), columns, {{{"add twelve machines"}}}), "why\nadd twelv…\n");
 }
 
-TEST(Table, TextsAreUntrusted) {
+TEST(Table, ReplacesControlCharacters) {
   EXPECT_EQ(table(kFile, {{"name"}, {"why"}}, {{{"\033[2J\a"}, {"KeyError: 'x'\n\nin train.py"}}}),
             "name   why\n"
             "?[2J?  KeyError: 'x' in train.py\n");
   EXPECT_EQ(table(kFile, {{"\033]0;x\a"}}, {{{"value"}}}), "?]0;x?\nvalue\n");
 }
 
-TEST(Table, ColoursAreOfTextsOnly) {
-  Looks looks = terminal_of(80);
-  looks.colours = true;
-  EXPECT_EQ(table(looks, {{"a", true}, {"b"}}, {{{"1", Paint::red}, {"x y", Paint::green}}}),
+TEST(Table, ColoursTextsWithoutTheirPadding) {
+  OutputStyle style = terminal_of(80);
+  style.colours = true;
+  EXPECT_EQ(table(style, {{"a", true}, {"b"}}, {{{"1", Paint::red}, {"x y", Paint::green}}}),
             "\033[2ma\033[0m  \033[2mb\033[0m\n"
             "\033[31m1\033[0m  \033[32mx y\033[0m\n");
 }
 
-TEST(Table, NeverWiderThanTheTerminal) {
+TEST(Table, FitsEveryTerminal) {
   const std::vector<std::vector<Cell>> rows{
       {{std::string(63, 'n')}, {"2 x ml.m5.large"}, {"1234.00 USD"}, {"x"}, {std::string(90, 'w')}},
       {{"訓練訓練訓練訓練"},
@@ -100,12 +100,12 @@ TEST(Wrap, BreaksLinesAtBlanks) {
   EXPECT_EQ(wrap("one line", 0), std::vector<std::string>{"one line"});
 }
 
-TEST(Wrap, LineEndsAndIndentationStay) {
+TEST(Wrap, KeepsLineEndsAndIndentation) {
   EXPECT_EQ(wrap("Traceback\n\n  File train.py, line 3\n", 14),
             (std::vector<std::string>{"Traceback", "", "  File", "train.py, line", "3"}));
 }
 
-TEST(Wrap, ALongWordBreaksAfterPunctuation) {
+TEST(Wrap, BreaksALongWordAfterPunctuation) {
   EXPECT_EQ(wrap("in s3://bucket/models/digits/model.tar.gz now", 18),
             (std::vector<std::string>{"in", "s3://bucket/", "models/digits/", "model.tar.gz now"}));
   EXPECT_EQ(wrap("abcdefghij", 4), (std::vector<std::string>{"abcd", "efgh", "ij"}));

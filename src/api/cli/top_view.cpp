@@ -58,7 +58,7 @@ constexpr UsageColumn kUsageColumns[] = {
 };
 
 // Adds the number and the bar of a column.
-void add_usage(const Looks& looks, const HostView& host, const UsageColumn& column,
+void add_usage(const OutputStyle& style, const HostView& host, const UsageColumn& column,
                std::vector<Cell>& row) {
   constexpr int kBarWidth = 10;
   const double last = last_of(host, column.metric);
@@ -70,30 +70,30 @@ void add_usage(const Looks& looks, const HostView& host, const UsageColumn& colu
   char digits[16];
   std::snprintf(digits, sizeof digits, "%.1f%%", last);
   row.push_back({digits, paint_of_load(part * 100)});
-  row.push_back({bar(looks, part, kBarWidth), paint_of_load(part * 100)});
+  row.push_back({bar(style, part, kBarWidth), paint_of_load(part * 100)});
 }
 
-Cell cpu_history(const Looks& looks, const HostView& host) {
+Cell cpu_history(const OutputStyle& style, const HostView& host) {
   constexpr size_t kSparkValues = 20;
   std::vector<double> history;
   for (const auto& usage : host.usage)
     if (usage.metric == "CPUUtilization") history = usage.values;
   if (history.size() > kSparkValues)
     history.erase(history.begin(), history.end() - ptrdiff_t(kSparkValues));
-  return {sparkline(looks, history, 100 * cores_of(host)), Paint::cyan};
+  return {sparkline(style, history, 100 * cores_of(host)), Paint::cyan};
 }
 
 }  // namespace
 
-std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Instant now) {
-  std::string out = paint(looks, Paint::bold, "trainyard top") + "  " + summary_of(jobs);
+std::string top_page(const OutputStyle& style, const std::vector<JobView>& jobs, Instant now) {
+  std::string out = paint(style, Paint::bold, "trainyard top") + "  " + summary_of(jobs);
   const std::string time = "  " + time_text(now);
-  if (looks.columns == 0 || width_of(out + time) <= looks.columns)
-    out += paint(looks, Paint::dim, time);
+  if (style.columns == 0 || width_of(out + time) <= style.columns)
+    out += paint(style, Paint::dim, time);
   out += "\n\n";
   std::vector<std::vector<Cell>> rows;
   // Hosts that do not fit on the terminal are only counted.
-  const size_t rows_max = looks.live ? size_t(std::max(1, looks.rows - 5)) : SIZE_MAX;
+  const size_t rows_max = style.live ? size_t(std::max(1, style.rows - 5)) : SIZE_MAX;
   size_t left_out = 0;
   for (const auto& job : jobs)
     for (const auto& host : job.hosts) {
@@ -104,8 +104,8 @@ std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Insta
       }
       auto& row = rows.emplace_back();
       row = {{label_of(job)}, {host.name}, {host.state, Paint::dim}};
-      for (const auto& column : kUsageColumns) add_usage(looks, host, column, row);
-      row.push_back(cpu_history(looks, host));
+      for (const auto& column : kUsageColumns) add_usage(style, host, column, row);
+      row.push_back(cpu_history(style, host));
     }
   if (rows.empty()) return out + "no jobs are running\n";
   std::vector<Column> columns{
@@ -117,8 +117,8 @@ std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Insta
     columns.push_back({.title = "", .drop = column.drop_bar});
   }
   columns.push_back({.title = "cpu, last minutes", .drop = 10});
-  out += table(looks, columns, rows);
-  if (left_out > 0) out += paint(looks, Paint::dim, "and " + counted(left_out, "more host")) + "\n";
+  out += table(style, columns, rows);
+  if (left_out > 0) out += paint(style, Paint::dim, "and " + counted(left_out, "more host")) + "\n";
   return out;
 }
 

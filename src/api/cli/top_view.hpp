@@ -1,4 +1,4 @@
-// Formats `trainyard top`: what each host of the running jobs uses.
+// Formats the page of `trainyard top`: what each host of the running jobs uses.
 //
 // Threads: pure functions.
 #pragma once
@@ -11,6 +11,6 @@
 namespace trainyard::cli {
 
 // Shows hosts with bars and sparklines, as many as fit on the terminal.
-std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Instant now);
+std::string top_page(const OutputStyle& style, const std::vector<JobView>& jobs, Instant now);
 
 }  // namespace trainyard::cli

@@ -41,7 +41,7 @@ Json to_json(const UserView& user) {
           {"AccessKeys", keys}};
 }
 
-std::string users_table(const Looks& looks, const std::vector<UserView>& users) {
+std::string users_table(const OutputStyle& style, const std::vector<UserView>& users) {
   if (users.empty()) return "no users besides those that have only an [[access_key]]\n";
   std::vector<std::vector<Cell>> rows;
   for (const UserView& user : users) {
@@ -52,16 +52,16 @@ std::string users_table(const Looks& looks, const std::vector<UserView>& users) 
       last_used = std::max(last_used, key.last_used);
     }
     const bool idle = user.groups.empty() && user.policies.empty();
-    rows.push_back({{harmless(looks, user.name), Paint::bold},
-                    {harmless(looks, joined(user.groups))},
-                    {idle ? "none: may do nothing" : harmless(looks, joined(user.policies)),
+    rows.push_back({{harmless(style, user.name), Paint::bold},
+                    {harmless(style, joined(user.groups))},
+                    {idle ? "none: may do nothing" : harmless(style, joined(user.policies)),
                      idle ? Paint::yellow : Paint::none},
                     {joined(keys)},
                     {user.keys.empty()   ? ""
                      : last_used.empty() ? "never"
                                          : last_used}});
   }
-  return table(looks,
+  return table(style,
                {{.title = "user", .width_min = kUserWidthMin},
                 {.title = "groups",
                  .width_min = list_width("groups", users, &UserView::groups),

@@ -1,5 +1,5 @@
-// Formats users of the server, collected from IAM's responses: the table of `trainyard user list`
-// and the page of a new one.
+// Formats users of the server, collected from IAM's responses, as the table of `trainyard user
+// list`.
 //
 // Threads: plain values, pure functions.
 #pragma once
@@ -17,7 +17,7 @@ namespace trainyard::cli {
 struct KeyView {
   std::string id;
   bool active = true;
-  std::string last_used;  // "2026-11-20T09:45:00Z"; "": never
+  std::string last_used;  // "2026-11-20T09:45:00Z"; "" = never
 };
 
 struct UserView {
@@ -28,6 +28,6 @@ struct UserView {
 };
 
 Json to_json(const UserView& user);
-std::string users_table(const Looks& looks, const std::vector<UserView>& users);
+std::string users_table(const OutputStyle& style, const std::vector<UserView>& users);
 
 }  // namespace trainyard::cli

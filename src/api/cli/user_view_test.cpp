@@ -7,7 +7,7 @@
 namespace trainyard::cli {
 namespace {
 
-TEST(UserView, ATableOfUsers) {
+TEST(UserView, ListsUsersInATable) {
   const std::vector<UserView> users = {
       {"ann",
        "arn:ann",
@@ -40,11 +40,11 @@ TEST(UserView, LinesFitOnTheTerminal) {
   }
 }
 
-TEST(UserView, NoUsers) {
+TEST(UserView, ReportsThatThereAreNoUsers) {
   EXPECT_EQ(users_table({}, {}), "no users besides those that have only an [[access_key]]\n");
 }
 
-TEST(UserView, JsonHasIamsNames) {
+TEST(UserView, HasIamsNamesInJson) {
   const UserView user{"ann", "arn:ann", {"a"}, {"p"}, {{"AKIA1", true, "2026-11-20T09:45:00Z"}}};
   EXPECT_EQ(to_json(user), (Json{{"UserName", "ann"},
                                  {"Arn", "arn:ann"},

@@ -12,8 +12,9 @@
 namespace trainyard::cli {
 namespace {
 
-const Looks kColourless{};
-const Looks kLive{.colours = false, .live = true, .unicode = false, .columns = 100, .rows = 24};
+const OutputStyle kColourless{};
+const OutputStyle kLive{
+    .colours = false, .live = true, .unicode = false, .columns = 100, .rows = 24};
 const Instant kNow = from_milliseconds(1'763'631'900'000);  // 09:45:00
 
 Json job_json() {
@@ -33,7 +34,7 @@ Json job_json() {
       {"Tags", {{{"Key", "project"}, {"Value", "digits"}}}}};
 }
 
-TEST(JobView, ALineOfJobs) {
+TEST(JobView, FormatsALineOfJobs) {
   const JobView running = *job_view(job_json());
   JobView waiting =
       *job_view(Json{{"Name", "big"},
@@ -54,7 +55,7 @@ TEST(JobView, ALineOfJobs) {
             "USD (-70%)\n");
 }
 
-TEST(JobView, BatchJobsGoByTheirNameAndArraysAreOneLine) {
+TEST(JobView, ShowsBatchJobsByNameAndArraysInOneLine) {
   Json json{{"Name", "4b7d-01"},
             {"DisplayName", "digits"},
             {"Status", "InProgress"},
@@ -84,7 +85,7 @@ JobView batch_view(const Json& more = Json::object()) {
   return *job_view(json);
 }
 
-TEST(JobView, TheReasonOfABatchJobIsShown) {
+TEST(JobView, ShowsTheReasonOfABatchJob) {
   const JobView cancelled = batch_view({{"StatusReason", "wrong data"}});
   EXPECT_NE(jobs_table(kColourless, {cancelled}, kNow).find("  wrong data\n"), std::string::npos);
   EXPECT_NE(
@@ -101,7 +102,7 @@ TEST(JobView, TheReasonOfABatchJobIsShown) {
   EXPECT_EQ(waits.find("reason"), std::string::npos) << waits;
 }
 
-TEST(JobView, ThePageOfAnArrayHasTheStateOfItsChildren) {
+TEST(JobView, ShowsTheStateOfTheChildrenOnThePageOfAnArray) {
   const JobView array = batch_view({{"Status", "InProgress"},
                                     {"SecondaryStatus", "Starting"},
                                     {"Array", {{"Size", 200}, {"Running", 4}, {"Failed", 12}}}});
@@ -110,7 +111,7 @@ TEST(JobView, ThePageOfAnArrayHasTheStateOfItsChildren) {
   EXPECT_NE(page.find("log           trainyard logs 4b7d\n"), std::string::npos) << page;
 }
 
-TEST(JobView, LabelsOfChildren) {
+TEST(JobView, FormatsLabelsOfChildren) {
   JobView child = batch_view();
   child.name = "4b7d:7";
   EXPECT_EQ(label_of(child), "digits:7");
@@ -118,13 +119,13 @@ TEST(JobView, LabelsOfChildren) {
   EXPECT_EQ(label_with_id(*job_view(job_json())), "mnist");
 }
 
-TEST(JobView, ResponsesWithoutAJobAreInvalid) {
+TEST(JobView, RejectsResponsesWithoutAJob) {
   EXPECT_FALSE(job_view(Json{{"Status", "Completed"}}));
   EXPECT_FALSE(job_view(Json::array()));
   EXPECT_EQ(job_views(Json::object())->size(), 0u);
 }
 
-TEST(JobView, AnArrayOfBatchHasItsBestChildren) {
+TEST(JobView, ShowsTheBestChildrenOfAnArray) {
   const Json array{{"Name", "4b7d"},
                    {"DisplayName", "grid"},
                    {"Arn", "arn:aws:batch:us-east-1:123456789012:job/4b7d"},
@@ -146,14 +147,14 @@ TEST(JobView, AnArrayOfBatchHasItsBestChildren) {
   EXPECT_NE(page.find("loss        0.5  child 0    0.25  child 3\n"), std::string::npos) << page;
 }
 
-TEST(JobView, APriceThatIsMissingIsShown) {
+TEST(JobView, ShowsAMissingPrice) {
   JobView job = *job_view(job_json());
   job.spot = false;
   job.unpriced = {"ml.x.y"};
   EXPECT_EQ(cost_text(job), "0.30 USD + ?");
 }
 
-TEST(JobView, ThePageHasTimelineHostsChannelsAndLinks) {
+TEST(JobView, ShowsTimelineHostsChannelsAndOutputsOnThePage) {
   Json json = job_json();
   json["Hosts"] = {{{"Name", "algo-1"},
                     {"InstanceType", "ml.m5.large"},
@@ -213,7 +214,7 @@ arn           arn:aws:sagemaker:us-east-1:123456789012:training-job/mnist
 )");
 }
 
-TEST(JobView, TheReasonOfAFailureIsOnThePageOnce) {
+TEST(JobView, ShowsTheReasonOfAFailureOnce) {
   Json json = job_json();
   json["Status"] = json["SecondaryStatus"] = "Failed";
   json["FailureReason"] = "AlgorithmError: KeyError: 'x' (algo-1)\nTraceback\n  line 7";
@@ -231,7 +232,7 @@ TEST(JobView, TheReasonOfAFailureIsOnThePageOnce) {
   EXPECT_NE(page.find("KeyError: 'x' (algo-1)", page.find("Hosts")), std::string::npos) << page;
 }
 
-TEST(JobView, CountsOfOneAreSingular) {
+TEST(JobView, WritesCountsOfOneInTheSingular) {
   Json json = job_json();
   json["Hosts"] = {{{"Name", "algo-1"}, {"State", "running"}, {"Cpus", 1.0}, {"Gpus", 1}},
                    {{"Name", "algo-2"}, {"State", "running"}, {"Cpus", 0.5}, {"Gpus", 2}}};
@@ -240,7 +241,7 @@ TEST(JobView, CountsOfOneAreSingular) {
   EXPECT_NE(page.find("0.5 cpus, 0 B, 2 GPUs "), std::string::npos) << page;
 }
 
-TEST(JobView, EachNoteIsALineOfThePage) {
+TEST(JobView, ShowsEachNoteOnALine) {
   Json json = job_json();
   json["Note"] = "each host was scaled";
   json["Notes"] = {"VpcConfig has no effect here: hosts share a network", "and another"};
@@ -254,7 +255,7 @@ hosts )"),
       << page;
 }
 
-TEST(JobView, TheTimelineDoesNotRepeatTheNote) {
+TEST(JobView, DoesNotRepeatTheNoteInTheTimeline) {
   Json json = job_json();
   json["Note"] = "each host was scaled";
   const auto page_with = [&](const std::string& message) {
@@ -271,7 +272,7 @@ TEST(JobView, TheTimelineDoesNotRepeatTheNote) {
             std::string::npos);
 }
 
-TEST(TopPage, BarsOfEachHost) {
+TEST(TopPage, DrawsBarsOfEachHost) {
   JobView job = *job_view(job_json());
   HostView host;
   host.name = "algo-1", host.state = "running", host.cpus = 2;
@@ -282,7 +283,7 @@ TEST(TopPage, BarsOfEachHost) {
             "job    host    state       cpu              memory\n"
             "mnist  algo-1  running  150.0%  [######..]   25.0%  [##......]\n");
   EXPECT_NE(top_page(kColourless, {}, kNow).find("no jobs are running"), std::string::npos);
-  Looks low = kLive;
+  OutputStyle low = kLive;
   low.rows = 6;
   job.hosts = {host, host, host};
   EXPECT_NE(top_page(low, {job}, kNow).find("and 2 more hosts"), std::string::npos);
@@ -319,7 +320,7 @@ TEST(CostTable, ShowsTheCostOfOneJob) {
             "total      3      1m30s  1.50 EUR\n");
 }
 
-TEST(CostTable, GroupsAndTheirSum) {
+TEST(CostTable, ShowsGroupsAndTheirSum) {
   const Json answer{{"Currency", "EUR"},
                     {"Groups",
                      {{{"Key", "digits"},
@@ -357,41 +358,41 @@ std::vector<std::string> texts(const std::vector<LogLine>& lines) {
 
 TEST(LogMerge, OrdersLinesByTimeAsFarAsKnown) {
   LogMerge merge;
-  merge.wake("a");
-  merge.wake("b");
-  EXPECT_EQ(merge.hungry(), (std::vector<std::string>{"a", "b"}));
+  merge.mark_unread("a");
+  merge.mark_unread("b");
+  EXPECT_EQ(merge.unread_streams(), (std::vector<std::string>{"a", "b"}));
   merge.feed("a", {{1, "algo-1", "a1"}, {4, "algo-1", "a4"}}, false);
-  EXPECT_TRUE(merge.take().empty());  // b may have an earlier line
+  EXPECT_TRUE(merge.take_ready().empty());  // b may have an earlier line
   merge.feed("b", {{2, "algo-2", "b2"}}, false);
-  EXPECT_EQ(texts(merge.take()), (std::vector<std::string>{"a1", "b2"}));
-  EXPECT_EQ(merge.hungry(), std::vector<std::string>{"b"});
+  EXPECT_EQ(texts(merge.take_ready()), (std::vector<std::string>{"a1", "b2"}));
+  EXPECT_EQ(merge.unread_streams(), std::vector<std::string>{"b"});
   merge.feed("b", {}, true);
-  EXPECT_EQ(texts(merge.take()), std::vector<std::string>{"a4"});
+  EXPECT_EQ(texts(merge.take_ready()), std::vector<std::string>{"a4"});
   merge.feed("a", {}, true);
-  EXPECT_TRUE(merge.hungry().empty());
-  merge.wake("b");
+  EXPECT_TRUE(merge.unread_streams().empty());
+  merge.mark_unread("b");
   merge.feed("b", {{3, "algo-2", "late"}}, false);
-  EXPECT_EQ(texts(merge.take()), std::vector<std::string>{"late"});
+  EXPECT_EQ(texts(merge.take_ready()), std::vector<std::string>{"late"});
 }
 
-TEST(LogMerge, SixtyHosts) {
+TEST(LogMerge, MergesSixtyHosts) {
   LogMerge merge;
   for (int host = 0; host < 60; ++host)
     merge.feed(std::to_string(host),
                {{100 - host, "", std::to_string(host)}, {1000 + host, "", "end"}}, true);
-  const auto lines = merge.take();
+  const auto lines = merge.take_ready();
   ASSERT_EQ(lines.size(), 120u);
   for (size_t i = 1; i < lines.size(); ++i)
     EXPECT_LE(lines[i - 1].at_milliseconds, lines[i].at_milliseconds);
 }
 
-TEST(LogLine, TheHostInItsColour) {
+TEST(LogLine, ColoursTheHost) {
   EXPECT_EQ(host_of_stream("mnist-1/algo-12-1763631900"), "algo-12");
   EXPECT_EQ(host_of_stream("mnist-1/algo-12-1763631900-2"), "algo-12");
   EXPECT_EQ(host_of_stream("other"), "other");
   EXPECT_EQ(log_line(kColourless, {0, "algo-2", "hello\a"}, 7), "algo-2  | hello?\n");
   EXPECT_EQ(log_line(kColourless, {0, "digits:7", "x"}, 8), "digits:7 | x\n");
-  const Looks colours{.colours = true, .live = true, .unicode = true, .columns = 80};
+  const OutputStyle colours{.colours = true, .live = true, .unicode = true, .columns = 80};
   EXPECT_EQ(log_line(colours, {0, "algo-2", "x"}, 6), "\033[38;5;208malgo-2 │\033[0m x\n");
   EXPECT_EQ(log_line(colours, {0, "digits:1", "x"}, 6).substr(0, 11), "\033[38;5;208m")
       << "child 1 is the second, as algo-2";
@@ -399,20 +400,20 @@ TEST(LogLine, TheHostInItsColour) {
 
 // -- progress
 
-TEST(StatusBlock, ProgressIsOneLine) {
+TEST(StatusBlock, FormatsProgressOnOneLine) {
   EXPECT_EQ(progress_line(kColourless, {"algo-1", "channel train", 512, 1024, false}),
             "channel train      [###########...........]  50%  512 B of 1.0 KiB  algo-1");
   EXPECT_EQ(progress_line(kColourless, {"", "image", 2048, 0, false}),
             "image              [......................]       2.0 KiB");
   EXPECT_EQ(progress_line(kColourless, {"", "model", 2048, 4096, true}),
             "model              [######################] 100%  2.0 KiB");
-  Looks narrow = kColourless;
+  OutputStyle narrow = kColourless;
   narrow.columns = 60;
   EXPECT_EQ(progress_line(narrow, {"algo-1", "channel train", 300 << 20, 900 << 20, false}),
             "channel train      [#...]  33%  300 MiB of 900 MiB  algo-1");
 }
 
-TEST(StatusBlock, HostsAreAddedUp) {
+TEST(StatusBlock, SumsHosts) {
   std::vector<ProgressView> many;
   for (int i = 0; i < 20; ++i)
     many.push_back({"algo-" + std::to_string(i), "channel train", 10, 20, i < 5});
@@ -443,16 +444,16 @@ TEST(StatusBlock, StaysBelowTheLog) {
   EXPECT_EQ(block.clear(), "");
 }
 
-TEST(StatusBlock, ATransferThatAllHostsHaveFinishedStays) {
+TEST(StatusBlock, KeepsTheLineOfATransferThatAllHostsFinished) {
   const ProgressView half{"algo-1", "channel train", 1, 2, false};
   const ProgressView whole{"algo-2", "channel train", 2, 2, true};
-  for (const Looks* looks : {&kColourless, &kLive}) {
-    StatusBlock block(*looks);
+  for (const OutputStyle* style : {&kColourless, &kLive}) {
+    StatusBlock block(*style);
     block.show("mnist  Training", {});
     EXPECT_EQ(block.settle({half, whole}), "");
     const std::string stays = block.settle({whole, whole});
     EXPECT_NE(stays.find("100%  4 B  2 hosts\n"), std::string::npos) << stays;
-    EXPECT_EQ(stays.ends_with("mnist  Training\n"), looks->live);
+    EXPECT_EQ(stays.ends_with("mnist  Training\n"), style->live);
     EXPECT_EQ(block.settle({whole, whole}), "");
   }
 }

@@ -15,7 +15,7 @@ const char* const kSibling = "4b7d0f12-9c4e-4d1a-8f6b-2a5c7e9d1b30";
 // A title for the window, and a broken sequence of UTF-8 that hides an escape.
 const char* const kHostile = "\033]0;owned\a\xc3\033[2J";
 
-Looks terminal_of_width(int columns) {
+OutputStyle terminal_of_width(int columns) {
   return {.colours = false, .live = true, .unicode = true, .columns = columns, .rows = 24};
 }
 
@@ -75,13 +75,13 @@ const Json kDescribed{
         "The training job was interrupted and starts again: requested by alice; waits for 8 "
         "GPU"}}}}};
 
-TEST(Widths, NoLineIsWiderThanTheTerminal) {
+TEST(Widths, FitEveryTerminal) {
   for (const int width : kWidths) {
-    const Looks looks = terminal_of_width(width);
+    const OutputStyle style = terminal_of_width(width);
     const std::vector<JobView> jobs{training_job(), batch_job(kId)};
     const std::string pages[] = {
-        jobs_table(looks, jobs, kAt), job_page(looks, jobs[0], kDescribed, kAt),
-        job_page(looks, jobs[1], Json::object(), kAt), top_page(looks, jobs, kAt)};
+        jobs_table(style, jobs, kAt), job_page(style, jobs[0], kDescribed, kAt),
+        job_page(style, jobs[1], Json::object(), kAt), top_page(style, jobs, kAt)};
     for (const auto& page : pages) {
       for (const auto& line : wrap(page, 0)) EXPECT_LE(width_of(line), width) << line;
       EXPECT_EQ(page.find('\033'), std::string::npos) << page;
@@ -90,7 +90,7 @@ TEST(Widths, NoLineIsWiderThanTheTerminal) {
   }
 }
 
-TEST(Widths, JobsAt80Columns) {
+TEST(Widths, LeaveOutColumnsOfJobsAt80Columns) {
   EXPECT_EQ(jobs_table(terminal_of_width(80), {training_job(), batch_job(kId)}, kAt),
             "name                                id        status                    age  ran\n"
             "pytorch-training-…-24-08-21-03-815            InProgress Downloading  1m40s  59s\n"
@@ -98,7 +98,7 @@ TEST(Widths, JobsAt80Columns) {
             "  waits for 8 GPU on machine box (0 free): held by mnist-1 (4), mnist-2 (4)\n");
 }
 
-TEST(Widths, JobsAt120Columns) {
+TEST(Widths, ShowMoreColumnsOfJobsAt120Columns) {
   EXPECT_EQ(jobs_table(terminal_of_width(120), {training_job(), batch_job(kId)}, kAt),
             "name                              id        status                  hosts             "
             "         age  ran             cost\n"
@@ -109,7 +109,7 @@ TEST(Widths, JobsAt120Columns) {
             "  waits for 8 GPU on machine box (0 free): held by mnist-1 (4), mnist-2 (4)\n");
 }
 
-TEST(Widths, WordsStayWhole) {
+TEST(Widths, KeepWordsWhole) {
   for (const int width : kWidths) {
     const std::string page = job_page(terminal_of_width(width), training_job(), kDescribed, kAt);
     for (const char* word :
@@ -118,7 +118,7 @@ TEST(Widths, WordsStayWhole) {
   }
 }
 
-TEST(Widths, TopKeepsTheNumbersAndLosesBars) {
+TEST(Widths, KeepNumbersAndLeaveOutBarsOfTop) {
   JobView job = training_job();
   job.hosts[0].state = "running";
   EXPECT_EQ(top_page(terminal_of_width(60), {job}, kAt),
@@ -128,7 +128,7 @@ TEST(Widths, TopKeepsTheNumbersAndLosesBars) {
             "pytorch-…1-03-815  algo-1  150.0%   25.0%  90.0%       50.0%\n");
 }
 
-TEST(Widths, CostsOfJobsHaveShortIds) {
+TEST(Widths, ShortenIdsOfCosts) {
   CostView view{
       .currency = "USD", .lines = {{kId, "", 1, 60, 500'000, 500'000}}, .total = {.key = "total"}};
   EXPECT_NE(cost_table(terminal_of_width(80), "job", view).find("\n4b7d0f12  "), std::string::npos);
@@ -141,7 +141,7 @@ TEST(Widths, CostsOfJobsHaveShortIds) {
   EXPECT_NE(cost_table({}, "job", view).find("\ndigits  " + std::string(kId)), std::string::npos);
 }
 
-TEST(Widths, AFileHasWholeIdsAndReasons) {
+TEST(Widths, KeepIdsAndReasonsWholeInAFile) {
   const std::string listed = jobs_table({}, {batch_job(kId)}, kAt);
   EXPECT_NE(listed.find(kId), std::string::npos) << listed;
   EXPECT_NE(listed.find("held by mnist-1 (4), mnist-2 (4)\n"), std::string::npos) << listed;

@@ -19,12 +19,13 @@ using client::Service;
 constexpr size_t kFileBytesMax = 1 << 20;
 constexpr Duration kPollInterval = 500ms;
 
-Result<Json> call_own(World& world, const std::string& operation, const Json& question) {
-  return world.client.call(Service::trainyard, operation, question);
+Result<Json> call_own(CommandContext& context, const std::string& operation, const Json& question) {
+  return context.client.call(Service::trainyard, operation, question);
 }
 
 // Reads the file and converts it to the server's form, in which the job's short form is expanded.
-Result<Json> read_campaign(World& world, const Arguments& arguments, const std::string& path) {
+Result<Json> read_campaign(CommandContext& context, const Arguments& arguments,
+                           const std::string& path) {
   const std::string text = TRY(os::read_file(path, kFileBytesMax).in("reading the campaign"));
   const std::string file = std::filesystem::path(path).filename().string();
   Json campaign =
@@ -35,12 +36,12 @@ Result<Json> read_campaign(World& world, const Arguments& arguments, const std::
   if (!campaign.contains("name")) campaign["name"] = std::filesystem::path(path).stem().string();
   if (const auto job = campaign.find("training_job"); job != campaign.end()) {
     auto submission =
-        TRY(read_submission(dump(*job), {file, "{job.region}", world.clock.now()}, "row")
+        TRY(read_submission(dump(*job), {file, "{job.region}", context.clock.now()}, "row")
                 .in("training_job"));
     if (!submission.uploads.empty())
       return invalid("training_job: " + submission.uploads.front().path +
                      " is a local path; the channels of a campaign must be s3:// URIs");
-    TRY(add_role(world, submission.request));
+    TRY(add_role(context, submission.request));
     submission.request.erase("TrainingJobName");
     *job = std::move(submission.request);
   }
@@ -51,43 +52,44 @@ int exit_code_of_campaign(const std::string& status) {
   return status == "Completed" ? 0 : status == "Stopped" ? kExitJobStopped : kExitJobFailed;
 }
 
-Result<int> finish(World& world, const std::string& name) {
-  const Json campaign = TRY(call_own(world, "DescribeCampaign", {{"CampaignName", name}}));
+Result<int> finish(CommandContext& context, const std::string& name) {
+  const Json campaign = TRY(call_own(context, "DescribeCampaign", {{"CampaignName", name}}));
   const std::string status = campaign.value("Status", "");
-  TRY(world.terminal.write(results_page(world.looks, campaign, world.clock.now())));
-  TRY(world.terminal.write(name + " " + status + "\n"));
+  TRY(context.terminal.write(results_page(context.style, campaign, context.clock.now())));
+  TRY(context.terminal.write(name + " " + status + "\n"));
   return exit_code_of_campaign(status);
 }
 
 // Draws the campaign's regions until it ends. If the output cannot be redrawn, a line is printed
 // for each change.
-Result<int> follow(World& world, const std::string& name) {
-  world.terminal.watch_interrupts();
+Result<int> follow(CommandContext& context, const std::string& name) {
+  context.terminal.watch_interrupts();
   std::map<std::string, std::string> said;
   size_t lines = 0;
   const auto erase = [&] {
     return lines == 0 ? std::string() : "\033[" + std::to_string(lines) + "A\r\033[J";
   };
   for (;;) {
-    update_size(world);
+    update_size(context);
     const Json campaign =
-        TRY(call_own(world, "DescribeCampaign", {{"CampaignName", name}, {"WithoutRows", true}}));
+        TRY(call_own(context, "DescribeCampaign", {{"CampaignName", name}, {"WithoutRows", true}}));
     const std::string status = campaign.value("Status", "");
     const bool over = status != "InProgress" && status != "Stopping";
-    if (world.looks.live) {
-      const std::string page = over ? "" : regions_page(world.looks, campaign, world.clock.now());
-      TRY(world.terminal.write(erase() + page));
+    if (context.style.live) {
+      const std::string page =
+          over ? "" : regions_page(context.style, campaign, context.clock.now());
+      TRY(context.terminal.write(erase() + page));
       lines = size_t(std::count(page.begin(), page.end(), '\n'));
     } else {
       for (const Json& region : campaign.value("Regions", Json::array())) {
         const std::string line = region_line(region);
         if (std::exchange(said[region.value("Region", "")], line) != line)
-          TRY(world.terminal.write(line));
+          TRY(context.terminal.write(line));
       }
     }
-    if (over) return finish(world, name);
-    if (world.terminal.wait(kPollInterval, false, -1).interrupted) {
-      world.terminal.write_error(
+    if (over) return finish(context, name);
+    if (context.terminal.wait(kPollInterval, false, -1).interrupted) {
+      context.terminal.write_error(
           "trainyard: " + name + " keeps running; `trainyard campaign follow " + name +
           "` follows it again, `trainyard campaign stop " + name + "` stops it\n");
       return kExitInterrupted;
@@ -95,28 +97,28 @@ Result<int> follow(World& world, const std::string& name) {
   }
 }
 
-Result<int> run_file(World& world, const Arguments& arguments, const std::string& path) {
-  const Json definition = TRY(read_campaign(world, arguments, path).in(path));
+Result<int> run_file(CommandContext& context, const Arguments& arguments, const std::string& path) {
+  const Json definition = TRY(read_campaign(context, arguments, path).in(path));
   const bool dry_run = arguments.has("--dry-run");
   Json question{{"Definition", dump(definition)}};
   if (dry_run) question["DryRun"] = true;
-  const Json campaign = TRY(call_own(world, "CreateCampaign", question));
+  const Json campaign = TRY(call_own(context, "CreateCampaign", question));
   if (arguments.has("--json")) {
-    TRY(world.terminal.write(dump(campaign, 2) + "\n"));
+    TRY(context.terminal.write(dump(campaign, 2) + "\n"));
     return 0;
   }
   if (dry_run) {
-    TRY(world.terminal.write(plan_page(world.looks, campaign)));
+    TRY(context.terminal.write(plan_page(context.style, campaign)));
     return 0;
   }
   const std::string name = campaign.value("CampaignName", "");
   if (arguments.has("--detach") || campaign.value("Standing", false)) {
-    TRY(world.terminal.write(name + "\n"));
-    world.terminal.write_error("trainyard: submitted; `trainyard campaign follow " + name +
-                               "` follows it\n");
+    TRY(context.terminal.write(name + "\n"));
+    context.terminal.write_error("trainyard: submitted; `trainyard campaign follow " + name +
+                                 "` follows it\n");
     return 0;
   }
-  return follow(world, name);
+  return follow(context, name);
 }
 
 Result<std::string> statement_of(const std::string& operand) {
@@ -124,50 +126,50 @@ Result<std::string> statement_of(const std::string& operand) {
   return os::read_file(operand.substr(1), kFileBytesMax).in("reading the statement");
 }
 
-using Action = Result<int> (*)(World&, const Arguments&, const std::string& operand);
+using Action = Result<int> (*)(CommandContext&, const Arguments&, const std::string& operand);
 
-Result<int> list(World& world, const Arguments& arguments, const std::string&) {
-  const Json answer = TRY(call_own(world, "ListCampaigns", Json::object()));
-  TRY(world.terminal.write(arguments.has("--json")
-                               ? dump(answer, 2) + "\n"
-                               : campaigns_table(world.looks, answer, world.clock.now())));
+Result<int> list(CommandContext& context, const Arguments& arguments, const std::string&) {
+  const Json answer = TRY(call_own(context, "ListCampaigns", Json::object()));
+  TRY(context.terminal.write(arguments.has("--json")
+                                 ? dump(answer, 2) + "\n"
+                                 : campaigns_table(context.style, answer, context.clock.now())));
   return 0;
 }
 
-Result<int> show(World& world, const Arguments& arguments, const std::string& name) {
-  const Json answer = TRY(call_own(world, "DescribeCampaign", {{"CampaignName", name}}));
+Result<int> show(CommandContext& context, const Arguments& arguments, const std::string& name) {
+  const Json answer = TRY(call_own(context, "DescribeCampaign", {{"CampaignName", name}}));
   if (arguments.has("--json")) {
-    TRY(world.terminal.write(dump(answer, 2) + "\n"));
+    TRY(context.terminal.write(dump(answer, 2) + "\n"));
     return 0;
   }
-  TRY(world.terminal.write(regions_page(world.looks, answer, world.clock.now()) + "\n" +
-                           results_page(world.looks, answer, world.clock.now())));
+  TRY(context.terminal.write(regions_page(context.style, answer, context.clock.now()) + "\n" +
+                             results_page(context.style, answer, context.clock.now())));
   return 0;
 }
 
-Result<int> follow_again(World& world, const Arguments&, const std::string& name) {
-  return follow(world, name);
+Result<int> follow_again(CommandContext& context, const Arguments&, const std::string& name) {
+  return follow(context, name);
 }
 
-Result<int> stop(World& world, const Arguments&, const std::string& name) {
-  TRY(call_own(world, "StopCampaign", {{"CampaignName", name}}));
-  TRY(world.terminal.write(name + " is stopping\n"));
+Result<int> stop(CommandContext& context, const Arguments&, const std::string& name) {
+  TRY(call_own(context, "StopCampaign", {{"CampaignName", name}}));
+  TRY(context.terminal.write(name + " is stopping\n"));
   return 0;
 }
 
-Result<int> query(World& world, const Arguments& arguments, const std::string& operand) {
+Result<int> query(CommandContext& context, const Arguments& arguments, const std::string& operand) {
   const std::string statement = TRY(statement_of(operand));
-  const Json answer = TRY(call_own(world, "QueryCatalogue", {{"Statement", statement}}));
-  TRY(world.terminal.write(arguments.has("--json") ? dump(answer, 2) + "\n"
-                                                   : answer_table(world.looks, answer)));
+  const Json answer = TRY(call_own(context, "QueryCatalogue", {{"Statement", statement}}));
+  TRY(context.terminal.write(arguments.has("--json") ? dump(answer, 2) + "\n"
+                                                     : answer_table(context.style, answer)));
   return 0;
 }
 
-Result<int> change(World& world, const Arguments&, const std::string& operand) {
+Result<int> change(CommandContext& context, const Arguments&, const std::string& operand) {
   const std::string statement = TRY(statement_of(operand));
-  const Json answer = TRY(call_own(world, "ChangeCatalogue", {{"Statement", statement}}));
-  TRY(world.terminal.write(counted(answer.value("RowsChanged", uint64_t(0)), "row") +
-                           " changed\n"));
+  const Json answer = TRY(call_own(context, "ChangeCatalogue", {{"Statement", statement}}));
+  TRY(context.terminal.write(counted(answer.value("RowsChanged", uint64_t(0)), "row") +
+                             " changed\n"));
   return 0;
 }
 
@@ -183,14 +185,14 @@ constexpr Named kActions[] = {{"run", "FILE", run_file}, {"list", nullptr, list}
 
 }  // namespace
 
-Result<int> campaign_command(World& world, const Arguments& arguments) {
+Result<int> campaign_command(CommandContext& context, const Arguments& arguments) {
   const std::string& name = arguments.operands[0];
   const std::string operand = arguments.operands.size() > 1 ? arguments.operands[1] : "";
   for (const Named& action : kActions) {
     if (name != action.name) continue;
     if (action.operand && operand.empty())
       return invalid("`trainyard campaign " + name + "` needs " + action.operand);
-    return action.run(world, arguments, operand);
+    return action.run(context, arguments, operand);
   }
   return invalid("unknown command `trainyard campaign " + name +
                  "`: use run, list, show, follow, stop, query or change");

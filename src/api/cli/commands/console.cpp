@@ -3,13 +3,13 @@
 
 namespace trainyard::cli {
 
-Result<int> console_command(World& world, const Arguments&) {
+Result<int> console_command(CommandContext& context, const Arguments&) {
   const Json answer =
-      TRY(world.client.call(client::Service::trainyard, "CreateConsoleSession", Json::object()));
-  std::string endpoint = world.client.settings().endpoint;
+      TRY(context.client.call(client::Service::trainyard, "CreateConsoleSession", Json::object()));
+  std::string endpoint = context.client.settings().endpoint;
   while (endpoint.ends_with('/')) endpoint.pop_back();
   // Browsers send no fragment to a server, so the token is in no log and no referrer.
-  TRY(world.terminal.write(endpoint + "/console#" + TRY(string_at(answer, "Token")) + "\n"));
+  TRY(context.terminal.write(endpoint + "/console#" + TRY(string_at(answer, "Token")) + "\n"));
   return 0;
 }
 

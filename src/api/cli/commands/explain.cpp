@@ -4,13 +4,14 @@
 
 namespace trainyard::cli {
 
-Result<int> explain_command(World& world, const Arguments& arguments) {
-  const JobView job = TRY(find_job(world, arguments.operands[0], Meant::unfinished)).job;
-  const Json answer = TRY(call_about(world, job.name, client::Service::trainyard, "ExplainJob",
+Result<int> explain_command(CommandContext& context, const Arguments& arguments) {
+  const JobView job = TRY(find_job(context, arguments.operands[0], JobScope::unfinished)).job;
+  const Json answer = TRY(call_about(context, job.name, client::Service::trainyard, "ExplainJob",
                                      {{"JobName", job.name}}));
-  TRY(world.terminal.write(arguments.has("--json") ? dump(answer, 2) + "\n"
-                                                   : explain_page(world.looks, label_with_id(job),
-                                                                  answer, world.clock.now())));
+  TRY(context.terminal.write(
+      arguments.has("--json")
+          ? dump(answer, 2) + "\n"
+          : explain_page(context.style, label_with_id(job), answer, context.clock.now())));
   return 0;
 }
 

@@ -34,11 +34,11 @@ Result<std::string> status_named(const std::string& typed) {
 }
 
 // Fetches jobs page by page, up to `jobs_max`.
-Result<Json> fetch_jobs(World& world, Json question, int64_t jobs_max) {
+Result<Json> fetch_jobs(CommandContext& context, Json question, int64_t jobs_max) {
   Json all = Json::array();
   while (int64_t(all.size()) < jobs_max) {
     question["MaxResults"] = std::min(kPageJobsMax, jobs_max - int64_t(all.size()));
-    const Json page = TRY(world.client.call(Service::trainyard, "ListJobs", question));
+    const Json page = TRY(context.client.call(Service::trainyard, "ListJobs", question));
     for (const Json& job : page.value("Jobs", Json::array())) all.push_back(job);
     const std::string next = page.value("NextToken", "");
     if (next.empty()) break;
@@ -47,13 +47,13 @@ Result<Json> fetch_jobs(World& world, Json question, int64_t jobs_max) {
   return Json{{"Jobs", std::move(all)}};
 }
 
-Result<Json> question_of(World& world, const Arguments& arguments) {
+Result<Json> question_of(CommandContext& context, const Arguments& arguments) {
   Json question = Json::object();
   if (const auto status = arguments.value("--status"); !status.empty())
     question["StatusEquals"] = TRY(status_named(status));
   if (const auto name = arguments.value("--name"); !name.empty()) question["NameContains"] = name;
   if (const auto since = TRY(arguments.duration("--since")))
-    question["CreationTimeAfter"] = to_seconds(world.clock.now() - *since);
+    question["CreationTimeAfter"] = to_seconds(context.clock.now() - *since);
   if (const auto tag = arguments.value("--tag"); !tag.empty()) {
     const size_t equals = tag.find('=');
     if (equals == 0) return invalid("--tag: missing key in '" + tag + "': use KEY=VALUE or KEY");
@@ -63,12 +63,12 @@ Result<Json> question_of(World& world, const Arguments& arguments) {
   return question;
 }
 
-Result<Json> described_by_service(World& world, const FoundJob& found) {
+Result<Json> described_by_service(CommandContext& context, const FoundJob& found) {
   if (!found.job.of_batch())
-    return world.client.call(Service::sagemaker, "DescribeTrainingJob",
-                             {{"TrainingJobName", found.job.name}});
+    return context.client.call(Service::sagemaker, "DescribeTrainingJob",
+                               {{"TrainingJobName", found.job.name}});
   const Json answer =
-      TRY(world.client.call(Service::batch, "DescribeJobs", {{"jobs", {found.id()}}}));
+      TRY(context.client.call(Service::batch, "DescribeJobs", {{"jobs", {found.id()}}}));
   const auto jobs = answer.find("jobs");
   if (jobs == answer.end() || !jobs->is_array() || jobs->empty())
     return not_found("job " + found.id() + " no longer exists");
@@ -76,14 +76,15 @@ Result<Json> described_by_service(World& world, const FoundJob& found) {
 }
 
 // Adds the children of an array that run to the jobs of `top`.
-Result<void> add_running_children(World& world, const JobView& array, std::vector<JobView>& jobs) {
+Result<void> add_running_children(CommandContext& context, const JobView& array,
+                                  std::vector<JobView>& jobs) {
   for (const char* status : {"RUNNING", "STARTING"}) {
-    const Json page = TRY(world.client.call(
+    const Json page = TRY(context.client.call(
         Service::batch, "ListJobs",
         {{"arrayJobId", array.name}, {"jobStatus", status}, {"maxResults", kTopJobsMax}}));
     for (const Json& child : page.value("jobSummaryList", Json::array())) {
       if (int64_t(jobs.size()) >= kTopJobsMax) return {};
-      jobs.push_back(TRY(fetch_job(world, child.value("jobId", ""))));
+      jobs.push_back(TRY(fetch_job(context, child.value("jobId", ""))));
     }
   }
   return {};
@@ -98,89 +99,89 @@ Result<void> check_grouping(const std::string& by) {
 }
 
 // Prints the cost of one job, of an array with all its children.
-Result<int> cost_of_job(World& world, const Arguments& arguments) {
+Result<int> cost_of_job(CommandContext& context, const Arguments& arguments) {
   for (const char* option : {"--by", "--since"})
     if (!arguments.value(option).empty())
       return invalid(std::string(option) + " is for the costs of all jobs; leave out the job");
-  const JobView job = TRY(find_job(world, arguments.operands[0])).job;
+  const JobView job = TRY(find_job(context, arguments.operands[0])).job;
   if (arguments.has("--json")) {
     const Json answer =
-        TRY(world.client.call(Service::trainyard, "DescribeJob", {{"JobName", job.name}}));
-    TRY(world.terminal.write(dump(answer.value("Cost", Json::object()), 2) + "\n"));
+        TRY(context.client.call(Service::trainyard, "DescribeJob", {{"JobName", job.name}}));
+    TRY(context.terminal.write(dump(answer.value("Cost", Json::object()), 2) + "\n"));
     return 0;
   }
-  TRY(world.terminal.write(cost_table(world.looks, "job", cost_view_of(job))));
+  TRY(context.terminal.write(cost_table(context.style, "job", cost_view_of(job))));
   return 0;
 }
 
 }  // namespace
 
-Result<int> jobs_command(World& world, const Arguments& arguments) {
+Result<int> jobs_command(CommandContext& context, const Arguments& arguments) {
   const int64_t jobs_max = TRY(arguments.number("--max")).value_or(kJobsDefault);
   if (jobs_max < 1 || jobs_max > kJobsMax)
     return invalid("--max must be between 1 and " + std::to_string(kJobsMax) + ", not " +
                    std::to_string(jobs_max));
   const auto page = [&]() -> Result<Frame> {
-    const Json answer = TRY(fetch_jobs(world, TRY(question_of(world, arguments)), jobs_max));
+    const Json answer = TRY(fetch_jobs(context, TRY(question_of(context, arguments)), jobs_max));
     if (arguments.has("--json")) return Frame{dump(answer, 2) + "\n"};
     const auto jobs = TRY(job_views(answer));
     if (jobs.empty()) return Frame{"no jobs\n"};
-    return Frame{jobs_table(world.looks, jobs, world.clock.now())};
+    return Frame{jobs_table(context.style, jobs, context.clock.now())};
   };
-  if (arguments.has("--watch")) return redraw(world, kWatchInterval, page);
-  TRY(world.terminal.write(TRY(page()).text));
+  if (arguments.has("--watch")) return redraw(context, kWatchInterval, page);
+  TRY(context.terminal.write(TRY(page()).text));
   return 0;
 }
 
-Result<int> describe_command(World& world, const Arguments& arguments) {
-  const FoundJob found = TRY(find_job(world, arguments.operands[0]));
-  Json described = TRY(described_by_service(world, found));
+Result<int> describe_command(CommandContext& context, const Arguments& arguments) {
+  const FoundJob found = TRY(find_job(context, arguments.operands[0]));
+  Json described = TRY(described_by_service(context, found));
   if (Json activity = activity_json(found.job); !activity.empty())
     described["Activity"] = std::move(activity);
-  TRY(world.terminal.write(arguments.has("--json")
-                               ? dump(described, 2) + "\n"
-                               : job_page(world.looks, found.job, described, world.clock.now())));
+  TRY(context.terminal.write(arguments.has("--json") ? dump(described, 2) + "\n"
+                                                     : job_page(context.style, found.job, described,
+                                                                context.clock.now())));
   return 0;
 }
 
-Result<int> top_command(World& world, const Arguments& arguments) {
+Result<int> top_command(CommandContext& context, const Arguments& arguments) {
   std::string only;  // the requested job
-  if (!arguments.operands.empty()) only = TRY(find_job(world, arguments.operands[0])).job.name;
+  if (!arguments.operands.empty()) only = TRY(find_job(context, arguments.operands[0])).job.name;
   const auto page = [&]() -> Result<Frame> {
     std::vector<JobView> jobs, listed;
     if (only.empty())
       listed =
-          TRY(job_views(TRY(fetch_jobs(world, {{"StatusEquals", "InProgress"}}, kTopJobsMax))));
+          TRY(job_views(TRY(fetch_jobs(context, {{"StatusEquals", "InProgress"}}, kTopJobsMax))));
     else
-      listed.push_back(TRY(fetch_job(world, only)));
+      listed.push_back(TRY(fetch_job(context, only)));
     for (const JobView& job : listed) {
-      auto whole = only.empty() ? fetch_job(world, job.name) : job;
+      auto whole = only.empty() ? fetch_job(context, job.name) : job;
       // Skips a job that was removed after the list was fetched.
       if (!whole && whole.error().kind == Kind::not_found) continue;
       jobs.push_back(TRY(std::move(whole)));
-      if (job.array) TRY(add_running_children(world, job, jobs));
+      if (job.array) TRY(add_running_children(context, job, jobs));
     }
     const bool over = !only.empty() && jobs[0].finished();
-    return Frame{top_page(world.looks, jobs, world.clock.now()), !over};
+    return Frame{top_page(context.style, jobs, context.clock.now()), !over};
   };
-  if (!arguments.has("--once") && world.looks.live) return redraw(world, kTopInterval, page);
-  TRY(world.terminal.write(TRY(page()).text));
+  if (!arguments.has("--once") && context.style.live) return redraw(context, kTopInterval, page);
+  TRY(context.terminal.write(TRY(page()).text));
   return 0;
 }
 
-Result<int> cost_command(World& world, const Arguments& arguments) {
-  if (!arguments.operands.empty()) return cost_of_job(world, arguments);
+Result<int> cost_command(CommandContext& context, const Arguments& arguments) {
+  if (!arguments.operands.empty()) return cost_of_job(context, arguments);
   const std::string by = arguments.value("--by", "day");
   TRY(check_grouping(by));
   const Duration since = TRY(arguments.duration("--since")).value_or(30 * 24h);
-  const Json answer = TRY(world.client.call(
+  const Json answer = TRY(context.client.call(
       Service::trainyard, "GetCostReport",
-      {{"GroupBy", by}, {"CreationTimeAfter", to_seconds(world.clock.now() - since)}}));
+      {{"GroupBy", by}, {"CreationTimeAfter", to_seconds(context.clock.now() - since)}}));
   if (arguments.has("--json")) {
-    TRY(world.terminal.write(dump(answer, 2) + "\n"));
+    TRY(context.terminal.write(dump(answer, 2) + "\n"));
     return 0;
   }
-  TRY(world.terminal.write(cost_table(world.looks, by, TRY(cost_view(answer)))));
+  TRY(context.terminal.write(cost_table(context.style, by, TRY(cost_view(answer)))));
   return 0;
 }
 

@@ -5,8 +5,8 @@
 
 namespace trainyard::cli {
 
-Result<int> metrics_token_command(World& world, const Arguments& arguments) {
-  const signing::Keys& keys = world.client.settings().keys;
+Result<int> metrics_token_command(CommandContext& context, const Arguments& arguments) {
+  const signing::Keys& keys = context.client.settings().keys;
   if (!keys.session_token.empty())
     return invalid("temporary keys have no token for metrics: use a user's access key");
   const auto use = arguments.has("--write") ? signing::TokenUse::write : signing::TokenUse::scrape;
@@ -18,7 +18,7 @@ Result<int> metrics_token_command(World& world, const Arguments& arguments) {
   if (!parsed || !allowed)
     return invalid("the access key id '" + shorten(keys.access_key_id, 100) +
                    "' has characters that a token cannot contain: use an id of letters and digits");
-  TRY(world.terminal.write(token + "\n"));
+  TRY(context.terminal.write(token + "\n"));
   return 0;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kReplayBarWidth = 30;
 
-// "24h" before now, "2026-11-20" or "2026-11-20T09:45:00Z".
+// Parses "24h" (before now), "2026-11-20" or "2026-11-20T09:45:00Z".
 Result<Instant> parse_point(const std::string& option, const std::string& text, Instant now) {
   if (const auto ago = parse_duration(text)) return now - *ago;
   const auto at = parse_iso8601(text.size() == 10 ? text + "T00:00:00Z" : text);
@@ -24,7 +24,7 @@ Result<Instant> parse_point(const std::string& option, const std::string& text, 
 struct NameAndValue {
   std::string name, value;
 };
-// Splits at the last separator, since names may have it.
+// Splits at the last separator, since names may contain it.
 Result<NameAndValue> split_last(const std::string& option, const std::string& text, char at,
                                 const char* form) {
   const size_t found = text.rfind(at);
@@ -40,7 +40,7 @@ Result<double> finite_number(const std::string& option, const std::string& text)
   return *number;
 }
 
-// NAME=vcpus,memory,gpus
+// Parses NAME=VCPUS,MEMORY_GIB,GPUS.
 Result<Json> added_machine(const std::string& option, const std::string& text) {
   constexpr const char* kForm = "NAME=VCPUS,MEMORY_GIB,GPUS, as big=96,384,8";
   const NameAndValue parts = TRY(split_last(option, text, '=', kForm));
@@ -61,7 +61,7 @@ Result<Json> added_machine(const std::string& option, const std::string& text) {
               {"Gpus", int64_t(gpus)}};
 }
 
-// 2xml.m5.4xlarge
+// Parses COUNTxTYPE: "2xml.m5.4xlarge".
 Result<Json> added_machines(const std::string& option, const std::string& text) {
   const size_t times = text.find('x');
   const auto count = parse_int(std::string_view(text).substr(0, times));
@@ -71,7 +71,7 @@ Result<Json> added_machines(const std::string& option, const std::string& text) 
       {"Kind", "AddMachines"}, {"MachineCount", *count}, {"InstanceType", text.substr(times + 1)}};
 }
 
-// NAME:policy=fair or NAME:priority=5
+// Parses NAME:policy=fair or NAME:priority=5.
 Result<Json> changed_queue(const std::string& option, const std::string& text) {
   constexpr const char* kForm = "NAME:policy=fifo|fair|quota or NAME:priority=NUMBER";
   const NameAndValue setting = TRY(split_last(option, text, '=', kForm));
@@ -118,7 +118,7 @@ bool is_change(const std::string& option) {
          option == "--submit-rate";
 }
 
-// Changes belong to the --variant before them; those before the first one to "changed".
+// Adds each change to the --variant before it, or to the variant "changed" if there is none.
 Result<Json> variants_of(const Arguments& arguments) {
   Json variants = Json::array();
   for (const auto& [option, value] : arguments.ordered) {
@@ -143,29 +143,29 @@ Result<Json> request_of(const Arguments& arguments, Instant now) {
   return request;
 }
 
-// Calls until the replay is complete, with a bar on a terminal.
-Result<Json> replayed(World& world, Json request) {
+// Repeats the call until the replay is complete, and draws a bar on a terminal.
+Result<Json> replayed(CommandContext& context, Json request) {
   std::string drawn;
   const auto clear = [&] {
-    if (!drawn.empty()) world.terminal.write_error("\r\033[K");
+    if (!drawn.empty()) context.terminal.write_error("\r\033[K");
     drawn.clear();
   };
-  world.terminal.watch_interrupts();
+  context.terminal.watch_interrupts();
   for (;;) {
-    auto answer = world.client.call(client::Service::trainyard, "ReplayJobs", request);
+    auto answer = context.client.call(client::Service::trainyard, "ReplayJobs", request);
     if (!answer || answer->value("Completed", false)) {
       clear();
       return answer;
     }
     const std::string id = TRY(string_at(*answer, "ReplayId"));
     request = {{"ReplayId", id}};
-    if (world.error_looks.live) {
+    if (context.error_style.live) {
       const double progress = answer->value("Progress", 0.0);
-      drawn = "\r\033[Kreplaying " + bar(world.error_looks, progress, kReplayBarWidth) + " " +
+      drawn = "\r\033[Kreplaying " + bar(context.error_style, progress, kReplayBarWidth) + " " +
               std::to_string(int(progress * 100)) + "%";
-      world.terminal.write_error(drawn);
+      context.terminal.write_error(drawn);
     }
-    if (world.terminal.wait(Duration{}, false, -1).interrupted) {
+    if (context.terminal.wait(Duration{}, false, -1).interrupted) {
       clear();
       return cancelled("the replay was interrupted");
     }
@@ -174,11 +174,11 @@ Result<Json> replayed(World& world, Json request) {
 
 }  // namespace
 
-Result<int> replay_command(World& world, const Arguments& arguments) {
-  const Json request = TRY(request_of(arguments, world.clock.now()));
-  const Json answer = TRY(replayed(world, request));
-  TRY(world.terminal.write(arguments.has("--json") ? dump(answer, 2) + "\n"
-                                                   : replay_page(world.looks, answer)));
+Result<int> replay_command(CommandContext& context, const Arguments& arguments) {
+  const Json request = TRY(request_of(arguments, context.clock.now()));
+  const Json answer = TRY(replayed(context, request));
+  TRY(context.terminal.write(arguments.has("--json") ? dump(answer, 2) + "\n"
+                                                     : replay_page(context.style, answer)));
   return 0;
 }
 

@@ -43,8 +43,8 @@ struct ReplayWorldOfCommands {
 
   Result<int> run_words(const std::vector<std::string>& words, bool live = false) {
     requests.clear();
-    World world{client, terminal, {}, {.live = live}, clock, {}, "xterm", {}};
-    return run(world, TRY(read_arguments(*find_form("replay"), words)));
+    CommandContext context{client, terminal, {}, {.live = live}, clock, {}, "xterm", {}};
+    return run(context, TRY(read_arguments(*find_form("replay"), words)));
   }
   std::string error_of(const std::vector<std::string>& words) {
     const auto done = run_words(words);

@@ -9,8 +9,8 @@ constexpr Duration kKeyWait = 1s;
 
 }  // namespace
 
-Result<int> shell_command(World& world, const Arguments& arguments) {
-  const FoundJob found = TRY(find_job(world, arguments.operands[0], Meant::unfinished));
+Result<int> shell_command(CommandContext& context, const Arguments& arguments) {
+  const FoundJob found = TRY(find_job(context, arguments.operands[0], JobScope::unfinished));
   client::ShellRequest request;
   request.job = found.job.name;
   // ID#NODE names the host.
@@ -20,31 +20,31 @@ Result<int> shell_command(World& world, const Arguments& arguments) {
   request.host = found.node ? *found.node : TRY(host_index(arguments.operands[1]));
   request.command.assign(arguments.operands.begin() + (found.node ? 1 : 2),
                          arguments.operands.end());
-  const auto shape = world.terminal.shape();
+  const auto shape = context.terminal.shape();
   request.terminal = shape.input && shape.output && !arguments.has("--no-terminal");
-  request.terminal_name = world.terminal_name.empty() ? "dumb" : world.terminal_name;
+  request.terminal_name = context.terminal_name.empty() ? "dumb" : context.terminal_name;
   if (shape.columns > 0 && shape.rows > 0)
     request.columns = uint32_t(shape.columns), request.rows = uint32_t(shape.rows);
-  const auto connection = TRY(world.client.open_shell(request));
+  const auto connection = TRY(context.client.open_shell(request));
 
-  world.terminal.watch_interrupts();  // in raw mode, changes of size are the only events
+  context.terminal.watch_interrupts();  // in raw mode, changes of size are the only events
   std::unique_ptr<os::RawTerminal> raw;
-  if (request.terminal) raw = TRY(world.terminal.raw());
+  if (request.terminal) raw = TRY(context.terminal.raw());
   ShellSession session(request.terminal);
   while (!session.ended() && !session.left()) {
     for (;;) {
       auto bytes = connection->read();
       if (!bytes && !session.ended()) return std::move(bytes).error();
       if (!bytes || bytes->empty()) break;
-      TRY(world.terminal.write(TRY(session.receive(*bytes))));
+      TRY(context.terminal.write(TRY(session.receive(*bytes))));
     }
     if (session.ended()) break;
     if (const auto out = session.send(); !out.empty()) TRY(connection->write(out));
     const auto event =
-        world.terminal.wait(kKeyWait, session.window_open(), connection->descriptor());
+        context.terminal.wait(kKeyWait, session.window_open(), connection->descriptor());
     if (event.interrupted) return kExitInterrupted;
     if (event.resized) {
-      const auto now = world.terminal.shape();
+      const auto now = context.terminal.shape();
       session.resize(uint32_t(now.columns), uint32_t(now.rows));
     }
     session.type(event.input);
@@ -52,12 +52,12 @@ Result<int> shell_command(World& world, const Arguments& arguments) {
   }
   raw.reset();
   if (session.left()) {
-    world.terminal.write_error("\ntrainyard: left the shell\n");
+    context.terminal.write_error("\ntrainyard: left the shell\n");
     return 0;
   }
   if (!session.ended()->reason.empty()) {
     if (session.ended()->exit_code < 0) return conflict(session.ended()->reason);
-    world.terminal.write_error("trainyard: " + session.ended()->reason + "\n");
+    context.terminal.write_error("trainyard: " + session.ended()->reason + "\n");
   }
   return session.ended()->exit_code & 0xFF;
 }

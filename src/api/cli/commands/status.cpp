@@ -4,12 +4,12 @@
 
 namespace trainyard::cli {
 
-Result<int> status_command(World& world, const Arguments& arguments) {
+Result<int> status_command(CommandContext& context, const Arguments& arguments) {
   const Json answer =
-      TRY(world.client.call(client::Service::trainyard, "DescribeServer", Json::object()));
-  TRY(world.terminal.write(arguments.has("--json")
-                               ? dump(answer, 2) + "\n"
-                               : server_page(world.looks, answer, world.clock.now())));
+      TRY(context.client.call(client::Service::trainyard, "DescribeServer", Json::object()));
+  TRY(context.terminal.write(arguments.has("--json")
+                                 ? dump(answer, 2) + "\n"
+                                 : server_page(context.style, answer, context.clock.now())));
   return 0;
 }
 

@@ -24,8 +24,8 @@ constexpr size_t kRequestBytesMax = 4 << 20;   // of the request
 constexpr size_t kUploadFilesMax = 1'000'000;  // of one channel
 constexpr size_t kChunkBytes = 1 << 20;        // read before the progress is drawn again
 constexpr Duration kProgressInterval = 500ms;
-constexpr char kControlC = 3, kControlD = 4, kEscape = 27;  // as a raw terminal passes them
-constexpr Duration kQuestionWait = 1min;                    // then the wait begins again
+constexpr char kControlC = 3, kControlD = 4, kEscape = 27;  // from a raw terminal
+constexpr Duration kQuestionWait = 1min;                    // of one wait for an answer, repeated
 
 struct LocalFile {
   std::string path;
@@ -35,7 +35,7 @@ struct LocalFile {
   int64_t modified = 0;  // seconds since 1970
 };
 
-// "channel train" or "code", as an error names the place of local files.
+// Returns what errors call the local files: "channel train" or "code".
 std::string place_of(const Upload& upload) {
   return (upload.entry.empty() ? "channel " : "") + upload.channel;
 }
@@ -83,7 +83,9 @@ Result<std::vector<LocalFile>> files_of(const Upload& upload) {
                        " files");
   }
   if (error) return unavailable("reading " + upload.path + ": " + error.message());
-  if (files.empty()) return invalid(place_of(upload) + ": " + upload.path + " holds no files");
+  if (files.empty())
+    return invalid(place_of(upload) + ": " + upload.path +
+                   " has no files (hidden files are skipped)");
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
   return files;
 }
@@ -120,9 +122,9 @@ Result<std::vector<PlannedUpload>> plan_uploads(const Submission& submission) {
   return plan;
 }
 
-// Calls `take` with the content of a file, chunk by chunk.
+// Calls `sink` with the content of a file, chunk by chunk.
 Result<void> read_chunks(const LocalFile& file,
-                         const std::function<Result<void>(std::string_view)>& take) {
+                         const std::function<Result<void>(std::string_view)>& sink) {
   std::ifstream in(file.path, std::ios::binary);
   if (!in) return from_errno("opening " + file.path);
   std::string chunk(kChunkBytes, '\0');
@@ -130,13 +132,13 @@ Result<void> read_chunks(const LocalFile& file,
     in.read(chunk.data(), std::streamsize(chunk.size()));
     const auto got = size_t(in.gcount());
     if (got == 0) break;
-    TRY(take({chunk.data(), got}));
+    TRY(sink({chunk.data(), got}));
   }
   if (in.bad()) return unavailable("reading " + file.path + " failed");
   return {};
 }
 
-using Moved = std::function<Result<void>(int64_t)>;  // takes the number of bytes just uploaded
+using Moved = std::function<Result<void>(int64_t)>;  // called with the number of bytes uploaded
 
 Result<void> upload_file(objects::Objects& store, const Upload& upload, const LocalFile& file,
                          const Moved& moved) {
@@ -171,28 +173,29 @@ Result<void> upload_sources(objects::Objects& store, const PlannedUpload& plan,
   return {};
 }
 
-Result<void> ensure_bucket(World& world, objects::Objects& store, const std::string& bucket) {
+Result<void> ensure_bucket(CommandContext& context, objects::Objects& store,
+                           const std::string& bucket) {
   const auto there = store.head_bucket(bucket);
   if (there) return {};
   if (there.error().kind != Kind::not_found) return there.error();
-  auto made = store.create_bucket(bucket, world.client.settings().region);
+  auto made = store.create_bucket(bucket, context.client.settings().region);
   if (!made && made.error().kind == Kind::conflict) return {};
   return made;
 }
 
-Result<void> upload_all(World& world, const std::vector<PlannedUpload>& plan) {
-  auto store = TRY(world.open_objects());
-  StatusBlock block(world.error_looks);
+Result<void> upload_all(CommandContext& context, const std::vector<PlannedUpload>& plan) {
+  auto store = TRY(context.open_objects());
+  StatusBlock block(context.error_style);
   for (const PlannedUpload& each : plan) {
     const Upload& upload = each.upload;
-    TRY(ensure_bucket(world, *store, upload.bucket).in("the bucket " + upload.bucket));
+    TRY(ensure_bucket(context, *store, upload.bucket).in("the bucket " + upload.bucket));
     ProgressView progress;
     progress.what = "upload " + upload.channel;
     for (const auto& file : each.files) progress.total_bytes += file.bytes;
     const auto draw = [&]() -> Result<void> {
-      world.terminal.write_error(block.show("", {progress}));
-      if (!world.terminal.wait(0ms, false, -1).interrupted) return {};
-      world.terminal.write_error(block.clear());
+      context.terminal.write_error(block.show("", {progress}));
+      if (!context.terminal.wait(0ms, false, -1).interrupted) return {};
+      context.terminal.write_error(block.clear());
       return cancelled("nothing was submitted");
     };
     const Moved moved = [&](int64_t bytes) {
@@ -206,13 +209,13 @@ Result<void> upload_all(World& world, const std::vector<PlannedUpload>& plan) {
       for (const auto& file : each.files)
         TRY(upload_file(*store, upload, file, moved).in("uploading " + file.path));
     progress.finished = true;
-    world.terminal.write_error(block.clear());
-    world.terminal.write_error(block.settle({progress}));
+    context.terminal.write_error(block.clear());
+    context.terminal.write_error(block.settle({progress}));
   }
   return {};
 }
 
-// `log_is_ahead`: there are lines of a job whose status says that it has not begun.
+// `log_is_ahead`: the job has printed lines, though its status is still one before its start.
 std::string headline_of(const JobView& job, bool log_is_ahead, bool with_time, Instant now) {
   std::string text = job.name + "  " + job.status;
   if (!log_is_ahead && !job.secondary_status.empty() && job.secondary_status != job.status)
@@ -223,10 +226,11 @@ std::string headline_of(const JobView& job, bool log_is_ahead, bool with_time, I
   return text;
 }
 
-// Waits for a key that is an answer. Requires: the terminal is raw, so Ctrl-C is a key.
-bool wants_to_stop(World& world) {
+// Waits for a key that answers the question. Requires: the terminal is raw, so that Ctrl-C is a
+// key.
+bool wants_to_stop(CommandContext& context) {
   for (;;) {
-    const auto event = world.terminal.wait(kQuestionWait, true, -1);
+    const auto event = context.terminal.wait(kQuestionWait, true, -1);
     if (event.interrupted || event.input_ended) return false;
     if (event.input.empty() || event.input[0] == kEscape) continue;  // an arrow or a function key
     switch (event.input[0]) {
@@ -244,86 +248,86 @@ bool wants_to_stop(World& world) {
   }
 }
 
-// Lets the user decide whether to stop the job.
-Result<int> leave(World& world, const std::string& name) {
+// Prompts the user to stop the job or to leave it running.
+Result<int> leave(CommandContext& context, const std::string& name) {
   const std::string stays = "trainyard: " + name + " keeps running; `trainyard logs -f " + name +
                             "` follows it again, `trainyard stop " + name + "` stops it\n";
-  if (!world.error_looks.live || !world.terminal.shape().input) {
-    world.terminal.write_error(stays);
+  if (!context.error_style.live || !context.terminal.shape().input) {
+    context.terminal.write_error(stays);
     return kExitInterrupted;
   }
   bool stop = false;
   {
-    const auto raw = TRY(world.terminal.raw());
-    (void)world.terminal.wait(0ms, true, -1);  // keys that were typed before the question
-    world.terminal.write_error(
+    const auto raw = TRY(context.terminal.raw());
+    (void)context.terminal.wait(0ms, true, -1);  // keys that were typed before the question
+    context.terminal.write_error(
         "\r\nStop the job? [s: stop it; Enter or Ctrl-C: leave it running] ");
-    stop = wants_to_stop(world);
+    stop = wants_to_stop(context);
   }
-  world.terminal.write_error("\n");
+  context.terminal.write_error("\n");
   if (stop) {
-    TRY(call_about(world, name, Service::sagemaker, "StopTrainingJob",
+    TRY(call_about(context, name, Service::sagemaker, "StopTrainingJob",
                    {{"TrainingJobName", name}}));
-    world.terminal.write_error("trainyard: " + name + " is stopping\n");
+    context.terminal.write_error("trainyard: " + name + " is stopping\n");
     return kExitJobStopped;
   }
-  world.terminal.write_error(stays);
+  context.terminal.write_error(stays);
   return kExitInterrupted;
 }
 
-// Returns true when the hosts of a job have its channels: transfers that all of them report are
-// then those of all.
+// Returns whether the hosts of a job have its channels. Transfers that all of them report are then
+// complete.
 bool has_begun(const JobView& job) {
   for (const char* before : {"Pending", "Starting", "Downloading"})
     if (job.secondary_status == before) return false;
   return true;
 }
 
-// Some hosts may run while others still have to load their channels.
+// Returns whether a host still downloads channels, though others may run.
 bool is_downloading(const JobView& job) { return job.secondary_status == "Downloading"; }
 
-std::string result_text(const Looks& looks, const JobView& job) {
+std::string result_text(const OutputStyle& style, const JobView& job) {
   std::string text = job.name + " " + job.status;
   if (job.started && job.ended) text += " after " + duration_text(*job.ended - *job.started);
   if (const auto cost = cost_text(job); !cost.empty()) text += ", " + cost;
   if (!job.failure_reason.empty()) text += ": " + job.failure_reason;
-  return paragraph(looks, text, paint_of_status(job.status));
+  return paragraph(style, text, paint_of_status(job.status));
 }
 
 // Shows a job until it ends: its log on standard output, its progress below it on standard error.
 class Follower {
  public:
-  Follower(World& world, const std::string& name, std::unique_ptr<LogFollower> log)
-      : world_(world), name_(name), block_(world.error_looks), log_(std::move(log)) {}
+  Follower(CommandContext& context, const std::string& name, std::unique_ptr<LogFollower> log)
+      : context_(context), name_(name), block_(context.error_style), log_(std::move(log)) {}
 
   Result<int> run() {
-    world_.terminal.watch_interrupts();
+    context_.terminal.watch_interrupts();
     for (;;) {
-      update_size(world_);
-      const JobView job = TRY(fetch_job(world_, name_));
+      update_size(context_);
+      const JobView job = TRY(fetch_job(context_, name_));
       show(job);
       is_fresh_ = false;
       TRY(log_->round(job.finished(),
                       [&](const std::vector<LogLine>& lines) { return print(lines); }));
       if (job.finished()) {
         show_transfers(job);
-        world_.terminal.write_error(block_.clear());
-        TRY(world_.terminal.write(result_text(world_.looks, job)));
+        context_.terminal.write_error(block_.clear());
+        TRY(context_.terminal.write(result_text(context_.style, job)));
         return exit_code_of(job.status);
       }
-      if (world_.terminal.wait(kProgressInterval, false, -1).interrupted) {
-        world_.terminal.write_error(block_.clear());
-        return leave(world_, name_);
+      if (context_.terminal.wait(kProgressInterval, false, -1).interrupted) {
+        context_.terminal.write_error(block_.clear());
+        return leave(context_, name_);
       }
     }
   }
 
  private:
   void show_transfers(const JobView& job) {
-    world_.terminal.write_error(block_.settle(job.progress));
+    context_.terminal.write_error(block_.settle(job.progress));
   }
 
-  // Takes what is known of the job, and draws it unless it has ended.
+  // Stores the job's state, and draws it unless the job has ended.
   void show(const JobView& job) {
     has_begun_ = has_begun(job);
     if (has_begun_) log_is_ahead_ = false;
@@ -336,7 +340,7 @@ class Follower {
   // status.
   Result<void> print(const std::vector<LogLine>& lines) {
     if (!is_fresh_ && !(has_begun_ && has_printed_)) {
-      const JobView job = TRY(fetch_job(world_, name_));
+      const JobView job = TRY(fetch_job(context_, name_));
       is_fresh_ = true;
       log_is_ahead_ = !has_begun(job) && (job.hosts_wanted() == 1 || !is_downloading(job));
       show(job);
@@ -344,10 +348,10 @@ class Follower {
     }
     has_printed_ = true;
     std::string text;
-    for (const LogLine& line : lines) text += log_line(world_.looks, line, log_->widest());
-    world_.terminal.write_error(block_.hide());
-    TRY(world_.terminal.write(text));
-    world_.terminal.write_error(block_.draw());
+    for (const LogLine& line : lines) text += log_line(context_.style, line, log_->widest());
+    context_.terminal.write_error(block_.hide());
+    TRY(context_.terminal.write(text));
+    context_.terminal.write_error(block_.draw());
     return {};
   }
 
@@ -355,33 +359,33 @@ class Follower {
     std::vector<ProgressView> moving;
     for (const auto& one : job.progress)
       if (!one.finished) moving.push_back(one);
-    if (log_is_ahead_ && !world_.error_looks.live) return;  // the next status is the next line
+    if (log_is_ahead_ && !context_.error_style.live) return;  // the next status is the next line
     // The time is for terminals only: in a file there would be a new line each second.
-    world_.terminal.write_error(block_.show(
-        headline_of(job, log_is_ahead_, world_.error_looks.live, world_.clock.now()), moving));
+    context_.terminal.write_error(block_.show(
+        headline_of(job, log_is_ahead_, context_.error_style.live, context_.clock.now()), moving));
   }
 
-  World& world_;
+  CommandContext& context_;
   const std::string name_;
   StatusBlock block_;
   const std::unique_ptr<LogFollower> log_;
   bool has_printed_ = false;
-  bool is_fresh_ = false;      // the job was fetched after the last look at the log
-  bool has_begun_ = false;     // the job, when it was last fetched
-  bool log_is_ahead_ = false;  // newer than the status of the job
+  bool is_fresh_ = false;      // the job was fetched after the log was last read
+  bool has_begun_ = false;     // the job had begun when it was last fetched
+  bool log_is_ahead_ = false;  // the log is newer than the status of the job
 };
 
 }  // namespace
 
-Result<int> submit_command(World& world, const Arguments& arguments) {
+Result<int> submit_command(CommandContext& context, const Arguments& arguments) {
   const std::string& path = arguments.operands[0];
   const std::string text = TRY(os::read_file(path, kRequestBytesMax).in("reading the request"));
   const std::filesystem::path file(path);
-  auto submission =
-      TRY(read_submission(
-              text, {file.filename().string(), world.client.settings().region, world.clock.now()},
-              arguments.value("--name"))
-              .in(path));
+  auto submission = TRY(
+      read_submission(
+          text, {file.filename().string(), context.client.settings().region, context.clock.now()},
+          arguments.value("--name"))
+          .in(path));
   TRY(check_instance_types(submission.request).in(path));
   // Relative paths are relative to the file's directory.
   for (Upload& upload : submission.uploads)
@@ -389,45 +393,45 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
       upload.path = (file.parent_path() / upload.path).lexically_normal().string();
   const auto plan = TRY(plan_uploads(submission));
   const bool dry_run = arguments.has("--dry-run");
-  if (auto added = add_role(world, submission.request); !added) {
+  if (auto added = add_role(context, submission.request); !added) {
     if (!dry_run || added.error().kind != Kind::unavailable) return added.error();
-    world.terminal.write_error("trainyard: RoleArn is left out: " + added.error().message + "\n");
+    context.terminal.write_error("trainyard: RoleArn is left out: " + added.error().message + "\n");
   }
   if (dry_run) {
-    TRY(world.terminal.write(dump(submission.request, 2) + "\n"));
+    TRY(context.terminal.write(dump(submission.request, 2) + "\n"));
     for (const Upload& upload : submission.uploads)
-      world.terminal.write_error("would upload " + upload.path + " to s3://" + upload.bucket + "/" +
-                                 upload.prefix + (upload.entry.empty() ? "" : kSourceArchive) +
-                                 "\n");
+      context.terminal.write_error("would upload " + upload.path + " to s3://" + upload.bucket +
+                                   "/" + upload.prefix +
+                                   (upload.entry.empty() ? "" : kSourceArchive) + "\n");
     return 0;
   }
   const std::string name = TRY(string_at(submission.request, "TrainingJobName"));
   if (arguments.has("--preview")) {
-    const Json answer = TRY(world.client.call(
+    const Json answer = TRY(context.client.call(
         Service::trainyard, "PreviewJob",
         {{"TrainingJobRequest", dump(submission.request)}, {"WithChanges", true}}));
-    TRY(world.terminal.write(preview_page(world.looks, name, answer, world.clock.now())));
+    TRY(context.terminal.write(preview_page(context.style, name, answer, context.clock.now())));
     return 0;
   }
   if (!plan.empty()) {
-    world.terminal.watch_interrupts();
-    TRY(upload_all(world, plan));
+    context.terminal.watch_interrupts();
+    TRY(upload_all(context, plan));
   } else if (const auto output = objects::parse_s3_uri(
                  submission.request["OutputDataConfig"].value("S3OutputPath", ""));
              output && !submission.request.contains("InputDataConfig")) {
     // A job without inputs may have a new bucket for its output, which is created here.
-    auto store = TRY(world.open_objects());
-    TRY(ensure_bucket(world, *store, output->bucket).in("the bucket " + output->bucket));
+    auto store = TRY(context.open_objects());
+    TRY(ensure_bucket(context, *store, output->bucket).in("the bucket " + output->bucket));
   }
-  TRY(world.client.call(Service::sagemaker, "CreateTrainingJob", submission.request));
+  TRY(context.client.call(Service::sagemaker, "CreateTrainingJob", submission.request));
   if (!arguments.has("--follow")) {
-    TRY(world.terminal.write(name + "\n"));
-    world.terminal.write_error("trainyard: submitted; `trainyard logs -f " + name +
-                               "` follows it\n");
+    TRY(context.terminal.write(name + "\n"));
+    context.terminal.write_error("trainyard: submitted; `trainyard logs -f " + name +
+                                 "` follows it\n");
     return 0;
   }
-  auto log = TRY(follow_log(world.client, TRY(fetch_job(world, name)), {}));
-  return Follower(world, name, std::move(log)).run();
+  auto log = TRY(follow_log(context.client, TRY(fetch_job(context, name)), {}));
+  return Follower(context, name, std::move(log)).run();
 }
 
 }  // namespace trainyard::cli

@@ -67,11 +67,11 @@ struct SubmitWorld {
                 {"InstanceGroups", {{{"InstanceType", "a"}, {"InstanceCount", hosts_wanted}}}}};
   }
   std::string submit(bool live, const std::string& option = "--follow") {
-    Looks looks{.colours = false, .live = live, .unicode = false, .columns = live ? 100 : 0};
-    World world{client, terminal, looks, looks, clock, [] { return invalid("no objects"); },
-                "",     {}};
+    OutputStyle style{.colours = false, .live = live, .unicode = false, .columns = live ? 100 : 0};
+    CommandContext context{
+        client, terminal, style, style, clock, [] { return invalid("no objects"); }, "", {}};
     const Form& form = *find_form("submit");
-    const auto code = run(world, *read_arguments(form, {file, option}));
+    const auto code = run(context, *read_arguments(form, {file, option}));
     EXPECT_TRUE(code) << code.error().message;
     return terminal.written;
   }
@@ -95,13 +95,13 @@ std::string after_the_line(const std::string& shown) {
   return line == std::string::npos ? "" : shown.substr(line);
 }
 
-TEST(Submit, TakesTheAccountOfItsRoleFromTheServer) {
+TEST(Submit, UsesTheServersAccountForItsRole) {
   SubmitWorld world({"Completed"});
   world.submit(false);
   EXPECT_EQ(world.created["RoleArn"], "arn:aws:iam::111122223333:role/trainer");
 }
 
-TEST(Submit, QueriesNoAccountWhenTheFileHasARole) {
+TEST(Submit, QueriesNoAccountIfTheFileHasARole) {
   SubmitWorld world({"Completed"});
   std::ofstream(world.file) << R"({"TrainingJobName": "mnist", "InputDataConfig": [],
                                  "RoleArn": "arn:aws:iam::5:role/r"})";
@@ -110,7 +110,7 @@ TEST(Submit, QueriesNoAccountWhenTheFileHasARole) {
   EXPECT_EQ(std::ranges::count(world.client.calls, "GetCallerIdentity"), 0);
 }
 
-TEST(Submit, ADryRunNeedsNoServer) {
+TEST(Submit, NeedsNoServerForADryRun) {
   SubmitWorld world({});
   world.reachable = false;
   const std::string shown = world.submit(false, "--dry-run");
@@ -121,7 +121,7 @@ TEST(Submit, ADryRunNeedsNoServer) {
       << shown;
 }
 
-TEST(Submit, APreviewSubmitsNothing) {
+TEST(Submit, SubmitsNothingForAPreview) {
   SubmitWorld world({});
   const std::string shown = world.submit(false, "--preview");
   EXPECT_NE(shown.find("starts   now"), std::string::npos) << shown;
@@ -130,8 +130,9 @@ TEST(Submit, APreviewSubmitsNothing) {
   EXPECT_EQ(world.previewed["RoleArn"], "arn:aws:iam::111122223333:role/trainer");
 }
 
-TEST(Submit, ShowsTheStatusOfAfterTheFirstLines) {
-  // Described when it is submitted, before the first look at its log, and for its first line.
+TEST(Submit, ShowsTheStatusAfterTheFirstLines) {
+  // The job is described when it is submitted, before its log is first read, and for its first
+  // line.
   SubmitWorld world({"Starting", "Starting", "Training", "Training", "Completed"});
   const std::string shown = world.submit(true);
   EXPECT_NE(shown.find("mnist  InProgress Starting"), std::string::npos) << shown;
@@ -140,7 +141,7 @@ TEST(Submit, ShowsTheStatusOfAfterTheFirstLines) {
   EXPECT_NE(after.find("mnist  InProgress Training"), std::string::npos) << shown;
 }
 
-TEST(Submit, LeavesOutAStatusThatItsLogIsAheadOf) {
+TEST(Submit, LeavesOutAStatusThatIsOlderThanTheLog) {
   SubmitWorld world(
       {"Starting", "Starting", "Downloading", "Downloading", "Training", "Completed"});
   const std::string after = after_the_line(world.submit(true));

@@ -23,7 +23,8 @@ constexpr const char* kServer = "tensorboard";
 constexpr const char* kReloadSeconds = "5";
 constexpr size_t kShownJobsMax = 100;
 constexpr int64_t kPortDefault = 6006;  // TensorBoard's own
-// Below a job's directory, as in S3: a run of its own, since the job may use names of its metrics.
+// The directory of the job's own files, below the job's directory as in S3. It is a separate run in
+// TensorBoard, since the job may use the names of its metrics.
 constexpr const char* kOwnFiles = "/tensorboard-output";
 
 // The files of one job.
@@ -74,15 +75,16 @@ class JobFiles {
   bool own_ended_ = false;
 };
 
-// The files of all jobs; a job whose metrics cannot be read delays no other.
+// The files of all jobs. A job whose metrics cannot be read does not delay the others.
 class EventFiles {
  public:
-  EventFiles(World& world, std::vector<JobFiles> files) : world_(world), files_(std::move(files)) {}
+  EventFiles(CommandContext& context, std::vector<JobFiles> files)
+      : context_(context), files_(std::move(files)) {}
 
-  // Writes what is new, if it is time. Errors: those of the first read of metrics. Later errors
-  // are shown, as are errors of the jobs' own files.
+  // Writes new records and files, if the interval has passed. Errors: those of the first read of
+  // metrics. Later errors are shown, as are errors of the jobs' own files.
   Result<void> write() {
-    const Instant now = world_.clock.now();
+    const Instant now = context_.clock.now();
     const bool first = !written_;
     if (!first && now < *written_ + kReadInterval && now >= *written_) return {};
     written_ = now;
@@ -90,7 +92,7 @@ class EventFiles {
       if (each.ended()) continue;
       const auto done = each.write_metrics(now);
       if (!done && first) return done;
-      if (!done) say(done.error().message + "; trying again");
+      if (!done) say(done.error().message + "; will retry");
       if (each.has_own()) write_own(each);
     }
     return {};
@@ -98,16 +100,16 @@ class EventFiles {
   bool all_ended() const {
     return std::ranges::all_of(files_, [](const JobFiles& each) { return each.ended(); });
   }
-  // Returns whether the user has ended the command; waits for it, or until the time is over.
+  // Waits at most `within` for the user to end the command. Returns whether the user has.
   bool interrupted(Duration within = Duration(0)) {
-    interrupted_ = interrupted_ || world_.terminal.wait(within, false, -1).interrupted;
+    interrupted_ = interrupted_ || context_.terminal.wait(within, false, -1).interrupted;
     return interrupted_;
   }
 
  private:
-  void say(const std::string& text) { world_.terminal.write_error("trainyard: " + text + "\n"); }
+  void say(const std::string& text) { context_.terminal.write_error("trainyard: " + text + "\n"); }
   Result<std::vector<std::string>> fetch_own(JobFiles& job) {
-    if (!store_) store_ = TRY(world_.open_objects());
+    if (!store_) store_ = TRY(context_.open_objects());
     return job.fetch_own(*store_, [this] { return !interrupted(); });
   }
   void write_own(JobFiles& job) {
@@ -120,11 +122,11 @@ class EventFiles {
     if (kind == Kind::cancelled) return;
     const bool for_good = kind == Kind::denied || kind == Kind::not_found || kind == Kind::invalid;
     say("the files that " + job.name() + " writes for TensorBoard cannot be read: " +
-        reported.error().message + (for_good ? "; only its metrics are shown" : "; trying again"));
+        reported.error().message + (for_good ? "; only its metrics are shown" : "; will retry"));
     if (for_good) job.give_up_own();
   }
 
-  World& world_;
+  CommandContext& context_;
   std::vector<JobFiles> files_;
   std::unique_ptr<objects::Objects> store_;
   std::optional<Instant> written_;
@@ -139,7 +141,8 @@ Result<int> follow(EventFiles& files) {
   return 0;
 }
 
-Result<int> serve(World& world, EventFiles& files, const std::string& directory, int64_t port) {
+Result<int> serve(CommandContext& context, EventFiles& files, const std::string& directory,
+                  int64_t port) {
   os::Command server;
   server.arguments = {
       kServer,  "--logdir",  directory,           "--port",       std::to_string(port),
@@ -150,14 +153,14 @@ Result<int> serve(World& world, EventFiles& files, const std::string& directory,
     static_cast<void>(files.write());  // only the first one fails
     return !files.interrupted();
   };
-  world.terminal.write_error("TensorBoard: http://127.0.0.1:" + std::to_string(port) +
-                             "/ (Ctrl-C ends it)\n");
+  context.terminal.write_error("TensorBoard: http://127.0.0.1:" + std::to_string(port) +
+                               "/ (Ctrl-C ends it)\n");
   const auto ended = os::run(server);
   if (files.interrupted()) return kExitInterrupted;
   if (!ended && ended.error().kind == Kind::not_found)
     return not_found(
         "the program `tensorboard` is not on the PATH: install it with `pip install tensorboard`, "
-        "or write the files alone with --no-server --logdir DIR");
+        "or only write the files, with --no-server --logdir DIR");
   if (!ended) return ended.error();
   return unavailable("TensorBoard ended with exit code " + std::to_string(ended->code) + ": " +
                      ended->errors);
@@ -165,7 +168,7 @@ Result<int> serve(World& world, EventFiles& files, const std::string& directory,
 
 }  // namespace
 
-Result<int> tensorboard_command(World& world, const Arguments& arguments) {
+Result<int> tensorboard_command(CommandContext& context, const Arguments& arguments) {
   const int64_t port = TRY(arguments.number("--port")).value_or(kPortDefault);
   if (port < 1 || port > 65535) return invalid("--port must be from 1 to 65535");
   std::string directory = arguments.value("--logdir");
@@ -175,7 +178,7 @@ Result<int> tensorboard_command(World& world, const Arguments& arguments) {
     return invalid("at most " + std::to_string(kShownJobsMax) + " jobs can be shown");
   std::set<std::string> jobs;
   for (const std::string& each : arguments.operands) {
-    const JobView job = TRY(find_job(world, each)).job;
+    const JobView job = TRY(find_job(context, each)).job;
     if (job.of_batch()) return invalid("'" + each + "' is a job of Batch, which has no metrics");
     // The name comes from the server, and becomes a directory.
     if (job.name.empty() || job.name.starts_with('.') || job.name.find('/') != std::string::npos)
@@ -186,12 +189,12 @@ Result<int> tensorboard_command(World& world, const Arguments& arguments) {
   if (directory.empty()) directory = temporary.emplace().path();
   std::vector<JobFiles> opened;
   for (const std::string& job : jobs)
-    opened.push_back(TRY(JobFiles::open(world.client, job, directory)));
-  EventFiles files(world, std::move(opened));
-  world.terminal.watch_interrupts();
+    opened.push_back(TRY(JobFiles::open(context.client, job, directory)));
+  EventFiles files(context, std::move(opened));
+  context.terminal.watch_interrupts();
   TRY(files.write());
-  world.terminal.write_error(counted(jobs.size(), "job") + " in " + directory + "\n");
-  return arguments.has("--no-server") ? follow(files) : serve(world, files, directory, port);
+  context.terminal.write_error(counted(jobs.size(), "job") + " in " + directory + "\n");
+  return arguments.has("--no-server") ? follow(files) : serve(context, files, directory, port);
 }
 
 }  // namespace trainyard::cli

@@ -8,20 +8,20 @@
 
 namespace trainyard::cli {
 
-Result<int> timeline_command(World& world, const Arguments& arguments) {
-  const JobView job = TRY(find_job(world, arguments.operands[0])).job;
+Result<int> timeline_command(CommandContext& context, const Arguments& arguments) {
+  const JobView job = TRY(find_job(context, arguments.operands[0])).job;
   const bool otlp = arguments.has("--otlp");
   const Json answer =
-      TRY(call_about(world, job.name, client::Service::trainyard, "GetJobTimeline",
+      TRY(call_about(context, job.name, client::Service::trainyard, "GetJobTimeline",
                      {{"JobName", job.name}, {"Format", otlp ? "otlp" : "trace-event"}}));
   const std::string trace = TRY(string_at(answer, "Trace"));
   if (const auto notes = answer.find("Notes"); notes != answer.end() && notes->is_array())
     for (const Json& note : *notes)
       if (note.is_string())
-        world.terminal.write_error("note: " + plain_text(note.get<std::string>()) + "\n");
+        context.terminal.write_error("note: " + plain_text(note.get<std::string>()) + "\n");
   std::string path = arguments.value("--output");
   if (path == "-") {
-    TRY(world.terminal.write(trace));
+    TRY(context.terminal.write(trace));
     return 0;
   }
   if (path.empty()) {
@@ -32,10 +32,11 @@ Result<int> timeline_command(World& world, const Arguments& arguments) {
   } else {
     TRY(os::write_file(path, trace));
   }
-  TRY(world.terminal.write("wrote " + plain_text(path) + " (" + human_bytes(trace.size()) + "): " +
-                           (otlp ? "post it to /v1/traces of an OpenTelemetry collector"
-                                 : "open it in ui.perfetto.dev or chrome://tracing") +
-                           "\n"));
+  TRY(context.terminal.write("wrote " + plain_text(path) + " (" + human_bytes(trace.size()) +
+                             "): " +
+                             (otlp ? "post it to /v1/traces of an OpenTelemetry collector"
+                                   : "open it in ui.perfetto.dev or chrome://tracing") +
+                             "\n"));
   return 0;
 }
 

@@ -45,8 +45,8 @@ struct TimelineCommands {
   }};
 
   Result<int> run_words(const std::vector<std::string>& words) {
-    World world{client, terminal, {}, {}, clock, {}, "xterm", {}};
-    return run(world, TRY(read_arguments(*find_form("timeline"), words)));
+    CommandContext context{client, terminal, {}, {}, clock, {}, "xterm", {}};
+    return run(context, TRY(read_arguments(*find_form("timeline"), words)));
   }
 };
 
@@ -64,7 +64,7 @@ TEST(TimelineCommand, WritesTheTraceToAFile) {
   EXPECT_EQ(world.client.calls, (std::vector<std::string>{"DescribeJob", "GetJobTimeline"}));
 }
 
-TEST(TimelineCommand, ReplacesALinkThatHasTheUsualName) {
+TEST(TimelineCommand, ReplacesALinkWithTheDefaultName) {
   TimelineCommands world;
   const os::TemporaryDirectory directory;
   const std::string other = directory.path() + "/other", name = "mnist-1.trace.json";
@@ -80,7 +80,7 @@ TEST(TimelineCommand, ReplacesALinkThatHasTheUsualName) {
   EXPECT_EQ(*os::read_file(directory.path() + "/" + name), "{\"traceEvents\":[]}\n");
 }
 
-TEST(TimelineCommand, OrToStandardOutput) {
+TEST(TimelineCommand, WritesTheTraceToStandardOutput) {
   TimelineCommands world;
   ASSERT_TRUE(world.run_words({"mnist-1", "--output=-"}));
   EXPECT_EQ(world.terminal.written, "{\"traceEvents\":[]}\n");

@@ -1,5 +1,4 @@
-// `trainyard user`: makes users with their access keys, lists them, removes them. Each action is a
-// few calls of IAM.
+// `trainyard user`: adds users with access keys, lists users, and removes them, by calls of IAM.
 #include <algorithm>
 #include <cctype>
 #include <string_view>
@@ -17,16 +16,16 @@ namespace {
 
 using client::items_of;
 
-Result<Json> iam(World& world, const std::string& operation, const Json& question) {
-  return world.client.call(client::Service::iam, operation, question);
+Result<Json> iam(CommandContext& context, const std::string& operation, const Json& question) {
+  return context.client.call(client::Service::iam, operation, question);
 }
 
 // Returns the items of all pages.
-Result<std::vector<Json>> all_pages(World& world, const std::string& operation, Json question,
-                                    const char* list) {
+Result<std::vector<Json>> all_pages(CommandContext& context, const std::string& operation,
+                                    Json question, const char* list) {
   std::vector<Json> all;
   for (;;) {
-    const Json page = TRY(iam(world, operation, question));
+    const Json page = TRY(iam(context, operation, question));
     for (const Json& item : items_of(page, list)) all.push_back(item);
     if (page.value("IsTruncated", "") != "true") return all;
     question["Marker"] = page.value("Marker", "");
@@ -34,11 +33,11 @@ Result<std::vector<Json>> all_pages(World& world, const std::string& operation, 
 }
 
 // Returns a member of each item of all pages; items that are texts themselves have no member.
-Result<std::vector<std::string>> texts(World& world, const std::string& operation,
+Result<std::vector<std::string>> texts(CommandContext& context, const std::string& operation,
                                        const std::string& user, const char* list,
                                        const char* member) {
   std::vector<std::string> all;
-  for (const Json& item : TRY(all_pages(world, operation, {{"UserName", user}}, list)))
+  for (const Json& item : TRY(all_pages(context, operation, {{"UserName", user}}, list)))
     all.push_back(item.is_string() ? item.get<std::string>() : item.value(member, ""));
   return all;
 }
@@ -51,11 +50,11 @@ std::vector<std::string> words_of(const std::string& list) {
 }
 
 // Converts names of managed policies to ARNs.
-Result<std::vector<std::string>> find_managed_policies(World& world,
+Result<std::vector<std::string>> find_managed_policies(CommandContext& context,
                                                        const std::vector<std::string>& names) {
   if (names.empty()) return std::vector<std::string>();
   std::vector<std::string> known, arns;
-  const auto all = TRY(all_pages(world, "ListPolicies", {{"Scope", "All"}}, "Policies"));
+  const auto all = TRY(all_pages(context, "ListPolicies", {{"Scope", "All"}}, "Policies"));
   for (const Json& policy : all) known.push_back(policy.value("PolicyName", ""));
   for (const std::string& name : names) {
     if (name.starts_with("arn:")) {
@@ -84,51 +83,51 @@ struct Removed {
   size_t keys = 0, policies = 0, groups = 0;
 };
 
-// Deletes what belongs to a user, then the user, in the order that IAM requires.
-Result<Removed> remove_all_of(World& world, const std::string& user) {
+// Deletes a user's keys, policies and memberships, then the user, in the order that IAM requires.
+Result<Removed> remove_all_of(CommandContext& context, const std::string& user) {
   Removed removed;
   for (const auto& id :
-       TRY(texts(world, "ListAccessKeys", user, "AccessKeyMetadata", "AccessKeyId"))) {
-    TRY(iam(world, "DeleteAccessKey", {{"UserName", user}, {"AccessKeyId", id}}));
+       TRY(texts(context, "ListAccessKeys", user, "AccessKeyMetadata", "AccessKeyId"))) {
+    TRY(iam(context, "DeleteAccessKey", {{"UserName", user}, {"AccessKeyId", id}}));
     ++removed.keys;
   }
   for (const auto& arn :
-       TRY(texts(world, "ListAttachedUserPolicies", user, "AttachedPolicies", "PolicyArn"))) {
-    TRY(iam(world, "DetachUserPolicy", {{"UserName", user}, {"PolicyArn", arn}}));
+       TRY(texts(context, "ListAttachedUserPolicies", user, "AttachedPolicies", "PolicyArn"))) {
+    TRY(iam(context, "DetachUserPolicy", {{"UserName", user}, {"PolicyArn", arn}}));
     ++removed.policies;
   }
-  for (const auto& policy : TRY(texts(world, "ListUserPolicies", user, "PolicyNames", ""))) {
-    TRY(iam(world, "DeleteUserPolicy", {{"UserName", user}, {"PolicyName", policy}}));
+  for (const auto& policy : TRY(texts(context, "ListUserPolicies", user, "PolicyNames", ""))) {
+    TRY(iam(context, "DeleteUserPolicy", {{"UserName", user}, {"PolicyName", policy}}));
     ++removed.policies;
   }
-  for (const auto& group : TRY(texts(world, "ListGroupsForUser", user, "Groups", "GroupName"))) {
-    TRY(iam(world, "RemoveUserFromGroup", {{"UserName", user}, {"GroupName", group}}));
+  for (const auto& group : TRY(texts(context, "ListGroupsForUser", user, "Groups", "GroupName"))) {
+    TRY(iam(context, "RemoveUserFromGroup", {{"UserName", user}, {"GroupName", group}}));
     ++removed.groups;
   }
-  TRY(iam(world, "DeleteUser", {{"UserName", user}}));
+  TRY(iam(context, "DeleteUser", {{"UserName", user}}));
   return removed;
 }
 
-// Gives the user groups, policies and a key, and writes the file to hand over.
-Result<Key> equip(World& world, const NewUser& user) {
+// Adds the user to groups, attaches policies, makes a key, and writes the --env file.
+Result<Key> equip(CommandContext& context, const NewUser& user) {
   for (const auto& group : user.groups)
-    TRY(iam(world, "AddUserToGroup", {{"UserName", user.name}, {"GroupName", group}}));
+    TRY(iam(context, "AddUserToGroup", {{"UserName", user.name}, {"GroupName", group}}));
   for (const auto& arn : user.policies)
-    TRY(iam(world, "AttachUserPolicy", {{"UserName", user.name}, {"PolicyArn", arn}}));
-  const Json answer = TRY(iam(world, "CreateAccessKey", {{"UserName", user.name}}));
+    TRY(iam(context, "AttachUserPolicy", {{"UserName", user.name}, {"PolicyArn", arn}}));
+  const Json answer = TRY(iam(context, "CreateAccessKey", {{"UserName", user.name}}));
   const Json made = answer.value("AccessKey", Json::object());
   Key key{made.value("AccessKeyId", ""), made.value("SecretAccessKey", "")};
   if (key.id.empty() || key.secret.empty()) return internal("the new access key has no secret");
   if (!user.env_file.empty()) {
-    const std::string script = TRY(world.hand_over(user.name, key, user.endpoint));
+    const std::string script = TRY(context.hand_over(user.name, key, user.endpoint));
     TRY(os::write_file_durably(user.env_file, script, 0600));
   }
   return key;
 }
 
-std::string line_of(const Looks& looks, const std::string& title, const std::string& text) {
+std::string line_of(const OutputStyle& style, const std::string& title, const std::string& text) {
   constexpr int kTitleWidth = 9;
-  return paint(looks, Paint::dim, pad(looks, title, kTitleWidth)) + "  " + text + "\n";
+  return paint(style, Paint::dim, pad(style, title, kTitleWidth)) + "  " + text + "\n";
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -137,7 +136,7 @@ std::string listed(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-// A word of a command as a shell reads it.
+// Quotes a word for a shell.
 std::string quoted(const std::string& word) {
   const bool plain = std::ranges::all_of(word, [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
@@ -149,37 +148,37 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-// The command that prints what the user needs, with the options that this one was given.
-std::string hand_over_command(const World& world, const NewUser& user) {
+// Returns the command that prints the user's environment, with the same options as this command.
+std::string hand_over_command(const CommandContext& context, const NewUser& user) {
   std::string command = "trainyard env --user " + user.name;
   if (!user.endpoint.empty()) command += " --endpoint " + quoted(user.endpoint);
-  if (!world.data_directory.empty()) command += " --data " + quoted(world.data_directory);
+  if (!context.data_directory.empty()) command += " --data " + quoted(context.data_directory);
   return command;
 }
 
-std::string new_user_page(const World& world, const NewUser& user, const std::string& arn,
-                          const Key& key) {
-  const Looks& looks = world.looks;
-  std::string text = line_of(looks, "user", user.name + " (" + arn + ")") +
-                     line_of(looks, "groups", listed(user.groups)) +
-                     line_of(looks, "policies", listed(user.policies)) +
-                     line_of(looks, "key", key.id);
+std::string new_user_page(const CommandContext& context, const NewUser& user,
+                          const std::string& arn, const Key& key) {
+  const OutputStyle& style = context.style;
+  std::string text = line_of(style, "user", user.name + " (" + arn + ")") +
+                     line_of(style, "groups", listed(user.groups)) +
+                     line_of(style, "policies", listed(user.policies)) +
+                     line_of(style, "key", key.id);
   if (user.env_file.empty()) {
-    text += line_of(looks, "secret", key.secret + " (not shown again)");
-    text += line_of(looks, "hand over", hand_over_command(world, user));
+    text += line_of(style, "secret", key.secret + " (not shown again)");
+    text += line_of(style, "hand over", hand_over_command(context, user));
   } else {
-    text += line_of(looks, "hand over",
+    text += line_of(style, "hand over",
                     user.env_file + ", which " + user.name + " evaluates in a shell: . ./" +
                         user.env_file.substr(user.env_file.rfind('/') + 1));
   }
   if (user.groups.empty() && user.policies.empty())
-    text += paint(looks, Paint::yellow,
+    text += paint(style, Paint::yellow,
                   user.name + " may do nothing yet: add the user to a group, or attach a policy") +
             "\n";
   return text;
 }
 
-Result<int> add_user(World& world, const Arguments& arguments, const std::string& name) {
+Result<int> add_user(CommandContext& context, const Arguments& arguments, const std::string& name) {
   NewUser user{name,
                words_of(arguments.value("--groups")),
                {},
@@ -187,21 +186,21 @@ Result<int> add_user(World& world, const Arguments& arguments, const std::string
                arguments.value("--env")};
   // Finds every error that it can before it creates anything.
   for (const auto& group : user.groups)
-    TRY(iam(world, "GetGroup", {{"GroupName", group}}).in("the group " + group));
-  user.policies = TRY(find_managed_policies(world, words_of(arguments.value("--policies"))));
-  if (!user.env_file.empty()) TRY(world.hand_over(name, {"id", "secret"}, user.endpoint));
-  const Json made = TRY(iam(world, "CreateUser", {{"UserName", name}}));
+    TRY(iam(context, "GetGroup", {{"GroupName", group}}).in("the group " + group));
+  user.policies = TRY(find_managed_policies(context, words_of(arguments.value("--policies"))));
+  if (!user.env_file.empty()) TRY(context.hand_over(name, {"id", "secret"}, user.endpoint));
+  const Json made = TRY(iam(context, "CreateUser", {{"UserName", name}}));
   const std::string arn = made.value("User", Json::object()).value("Arn", "");
-  const auto key = equip(world, user);
+  const auto key = equip(context, user);
   if (!key) {
-    const auto undone = remove_all_of(world, name);
+    const auto undone = remove_all_of(context, name);
     return Error(key.error())
         .in(undone ? "the user " + name + " was not made"
                    : "the user " + name + " is incomplete; remove it with `trainyard user remove " +
                          name + "`");
   }
   if (!arguments.has("--json")) {
-    TRY(world.terminal.write(new_user_page(world, user, arn, *key)));
+    TRY(context.terminal.write(new_user_page(context, user, arn, *key)));
     return 0;
   }
   Json out{{"UserName", name},
@@ -210,87 +209,88 @@ Result<int> add_user(World& world, const Arguments& arguments, const std::string
            {"Policies", user.policies},
            {"AccessKeyId", key->id}};
   if (user.env_file.empty()) out["SecretAccessKey"] = key->secret;
-  TRY(world.terminal.write(dump(out, 2) + "\n"));
+  TRY(context.terminal.write(dump(out, 2) + "\n"));
   return 0;
 }
 
-Result<UserView> fetch_user(World& world, const Json& item) {
+Result<UserView> fetch_user(CommandContext& context, const Json& item) {
   UserView user;
   user.name = item.value("UserName", "");
   user.arn = item.value("Arn", "");
-  user.groups = TRY(texts(world, "ListGroupsForUser", user.name, "Groups", "GroupName"));
+  user.groups = TRY(texts(context, "ListGroupsForUser", user.name, "Groups", "GroupName"));
   user.policies =
-      TRY(texts(world, "ListAttachedUserPolicies", user.name, "AttachedPolicies", "PolicyName"));
-  for (auto& policy : TRY(texts(world, "ListUserPolicies", user.name, "PolicyNames", "")))
+      TRY(texts(context, "ListAttachedUserPolicies", user.name, "AttachedPolicies", "PolicyName"));
+  for (auto& policy : TRY(texts(context, "ListUserPolicies", user.name, "PolicyNames", "")))
     user.policies.push_back(std::move(policy));
   for (const Json& key :
-       TRY(all_pages(world, "ListAccessKeys", {{"UserName", user.name}}, "AccessKeyMetadata"))) {
+       TRY(all_pages(context, "ListAccessKeys", {{"UserName", user.name}}, "AccessKeyMetadata"))) {
     KeyView& view = user.keys.emplace_back();
     view.id = key.value("AccessKeyId", "");
     view.active = key.value("Status", "") == "Active";
-    const Json use = TRY(iam(world, "GetAccessKeyLastUsed", {{"AccessKeyId", view.id}}));
+    const Json use = TRY(iam(context, "GetAccessKeyLastUsed", {{"AccessKeyId", view.id}}));
     view.last_used = use.value("AccessKeyLastUsed", Json::object()).value("LastUsedDate", "");
   }
   return user;
 }
 
-Result<int> list_users(World& world, const Arguments& arguments, const std::string&) {
+Result<int> list_users(CommandContext& context, const Arguments& arguments, const std::string&) {
   std::vector<UserView> users;
-  for (const Json& item : TRY(all_pages(world, "ListUsers", Json::object(), "Users")))
-    users.push_back(TRY(fetch_user(world, item)));
+  for (const Json& item : TRY(all_pages(context, "ListUsers", Json::object(), "Users")))
+    users.push_back(TRY(fetch_user(context, item)));
   Json json = Json::array();
   for (const UserView& user : users) json.push_back(to_json(user));
-  TRY(world.terminal.write(arguments.has("--json") ? dump(json, 2) + "\n"
-                                                   : users_table(world.looks, users)));
+  TRY(context.terminal.write(arguments.has("--json") ? dump(json, 2) + "\n"
+                                                     : users_table(context.style, users)));
   return 0;
 }
 
-// Fails for a user of the config, before anything is deleted.
-Result<void> check_changeable(World& world, const std::string& name) {
-  const auto found = iam(world, "GetUser", {{"UserName", name}});
+// Fails for a user of the config, whom only the config can remove.
+Result<void> check_changeable(CommandContext& context, const std::string& name) {
+  const auto found = iam(context, "GetUser", {{"UserName", name}});
   if (!found && found.error().kind == Kind::not_found) {
-    const auto keys = texts(world, "ListAccessKeys", name, "AccessKeyMetadata", "AccessKeyId");
+    const auto keys = texts(context, "ListAccessKeys", name, "AccessKeyMetadata", "AccessKeyId");
     if (keys && !keys->empty())
       return conflict("user '" + name + "' has only the [[access_key]] " + keys->front() +
                       " of the server's config: remove it there");
     return not_found("user '" + name + "' not found; `trainyard user list` lists the users");
   }
   TRY(found);
-  // An update of nothing: refused for users of the config, with the reason.
-  TRY(iam(world, "UpdateUser", {{"UserName", name}}));
+  // An UpdateUser without changes fails for users of the config, with the reason.
+  TRY(iam(context, "UpdateUser", {{"UserName", name}}));
   return {};
 }
 
-Result<int> remove_user(World& world, const Arguments& arguments, const std::string& name) {
-  TRY(check_changeable(world, name).in("removing the user " + name));
-  const Removed removed = TRY(remove_all_of(world, name).in("removing the user " + name));
+Result<int> remove_user(CommandContext& context, const Arguments& arguments,
+                        const std::string& name) {
+  TRY(check_changeable(context, name).in("removing the user " + name));
+  const Removed removed = TRY(remove_all_of(context, name).in("removing the user " + name));
   if (arguments.has("--json")) {
-    TRY(world.terminal.write(dump(Json{{"UserName", name},
-                                       {"AccessKeys", removed.keys},
-                                       {"Policies", removed.policies},
-                                       {"Groups", removed.groups}},
-                                  2) +
-                             "\n"));
+    TRY(context.terminal.write(dump(Json{{"UserName", name},
+                                         {"AccessKeys", removed.keys},
+                                         {"Policies", removed.policies},
+                                         {"Groups", removed.groups}},
+                                    2) +
+                               "\n"));
     return 0;
   }
-  TRY(world.terminal.write("removed the user " + name + " with " +
-                           counted(removed.keys, "access key") + ", " +
-                           counted(removed.policies, "policy", "policies") + " and " +
-                           counted(removed.groups, "membership") + "; jobs and objects stay\n"));
+  TRY(context.terminal.write("removed the user " + name + " with " +
+                             counted(removed.keys, "access key") + ", " +
+                             counted(removed.policies, "policy", "policies") + " and " +
+                             counted(removed.groups, "membership") + "; jobs and objects stay\n"));
   return 0;
 }
 
 struct UserAction {
   const char* name;
   bool about_one;  // takes a name
-  Result<int> (*run)(World&, const Arguments&, const std::string& user);
+  Result<int> (*run)(CommandContext&, const Arguments&, const std::string& user);
 };
 constexpr UserAction kUserActions[] = {
     {"add", true, add_user}, {"list", false, list_users}, {"remove", true, remove_user}};
 
 }  // namespace
 
-Result<int> user_command(World& world, const Arguments& arguments) {
+Result<int> user_command(CommandContext& context, const Arguments& arguments) {
   const std::string& wanted = arguments.operands[0];
   const std::string name = arguments.operands.size() > 1 ? arguments.operands[1] : "";
   std::vector<std::string> known;
@@ -301,7 +301,7 @@ Result<int> user_command(World& world, const Arguments& arguments) {
       return invalid(action.about_one
                          ? "missing argument NAME: `trainyard user " + wanted + " NAME`"
                          : "unexpected argument '" + name + "': `trainyard user " + wanted + "`");
-    return action.run(world, arguments, name);
+    return action.run(context, arguments, name);
   }
   const std::string near = nearest(wanted, known);
   return invalid("unknown action '" + wanted + "'" +

@@ -35,7 +35,7 @@ std::string bytes_of_real(double value) {
 }
 
 // RFC 3720's vector for CRC32C, masked as TensorFlow does.
-TEST(EventFile, ChecksumsAreMasked) { EXPECT_EQ(Crc32c::of("123456789"), 0xe3069283u); }
+TEST(EventFile, UsesCrc32c) { EXPECT_EQ(Crc32c::of("123456789"), 0xe3069283u); }
 
 TEST(EventFile, StartsWithTheVersion) {
   EXPECT_EQ(content_of(start_record(kAt)), "\x09" + bytes_of_real(1.5) +
@@ -43,7 +43,7 @@ TEST(EventFile, StartsWithTheVersion) {
                                                "brain.Event:2");
 }
 
-TEST(EventFile, ScalarsHaveTimeStepTagAndValue) {
+TEST(EventFile, WritesTimeStepTagAndValueOfScalars) {
   std::string value;
   append_little_endian(value, std::bit_cast<uint32_t>(0.25f), 4);
   const std::string summary_value = "\x0a\x04loss\x15" + value;
@@ -52,7 +52,7 @@ TEST(EventFile, ScalarsHaveTimeStepTagAndValue) {
                 "\x0a" + char(summary_value.size()) + summary_value);
 }
 
-TEST(EventFile, HyperparametersAreNumbersOrTexts) {
+TEST(EventFile, WritesHyperparametersAsNumbersOrTexts) {
   const std::string content =
       content_of(hyperparameters_record(kAt, "mnist-1", {{"lr", "0.5"}, {"optimizer", "adam"}}));
   EXPECT_NE(content.find("_hparams_/session_start_info"), content.npos);
@@ -63,13 +63,13 @@ TEST(EventFile, HyperparametersAreNumbersOrTexts) {
   EXPECT_NE(content.find("\x22\x07mnist-1\x29" + bytes_of_real(1.5)), content.npos);
 }
 
-TEST(EventFile, LongTextsAreWhole) {
+TEST(EventFile, WritesLongTextsWhole) {
   const std::string name(300, 'x');
   EXPECT_NE(content_of(scalar_record(kAt, 1, name, 1)).find("\x0a\xac\x02" + name),
             std::string::npos);
 }
 
-TEST(EventFile, TheEndTellsSuccess) {
+TEST(EventFile, WritesTheResultAtTheEnd) {
   EXPECT_NE(content_of(end_record(kAt, true)).find("\x08\x01\x11"), std::string::npos);
   EXPECT_NE(content_of(end_record(kAt, false)).find("\x08\x02\x11"), std::string::npos);
 }

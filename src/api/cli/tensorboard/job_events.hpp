@@ -1,9 +1,10 @@
-// JobEvents reads the metrics of a training job from the API and returns them as the records of an
-// event file, further ones with each call while the job runs.
+// JobEvents reads the metrics of a training job from the API, and returns them as records of an
+// event file: new ones with each call while the job runs.
 //
-// A record is the average of a metric over a period, which is the shortest with at most kPointsMax
-// periods at the first call. Its step is the number of the metric's values until then, so the x
-// axis equals that of the console. A period is read kLateValues after its end.
+// A record is the average of a metric over a period. The period is the shortest one with which the
+// first call returns at most kPointsMax records. A record's step is the number of the metric's
+// values until then, so the x axis is the same as in the console. A period is read kLateValues
+// after its end.
 //
 // Threads: confined to one. Errors: those of the client; nothing is lost, and next() may be called
 // again. Lifetime: the client outlives it.
@@ -29,12 +30,12 @@ class JobEvents {
  public:
   JobEvents(client::Client& client, std::string job) : client_(client), job_(std::move(job)) {}
 
-  // Returns the records since the last call; "" when there are none.
+  // Returns the records since the last call; "" if there are none.
   Result<std::string> next(Instant now);
   // Returns whether the job has ended, and all of its records were returned.
   bool ended() const { return ended_; }
-  // Returns where the job's own files for TensorBoard are; unset before the first next(), and when
-  // the job has no TensorBoardOutputConfig.
+  // Returns the location of the job's own files for TensorBoard; unset before the first next(), and
+  // if the job has no TensorBoardOutputConfig.
   const std::optional<objects::Location>& own_files() const { return own_files_; }
 
  private:
@@ -48,10 +49,10 @@ class JobEvents {
 
   client::Client& client_;
   const std::string job_;
-  std::optional<Instant> first_;  // the start of the first period; unset: next() was not called
+  std::optional<Instant> first_;  // the start of the first period; unset before the first next()
   Duration period_ = 1s;
   std::map<std::string, Progress> progress_;
-  std::string records_;  // that next() has not returned yet
+  std::string records_;  // not yet returned by next()
   bool ended_ = false;
   std::optional<objects::Location> own_files_;
 };

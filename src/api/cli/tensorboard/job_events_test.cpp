@@ -57,7 +57,7 @@ struct TensorboardWorld {
 
 Instant at(int64_t seconds) { return kCreated + seconds * 1s; }
 
-TEST(TensorboardJobEvents, EachCallReturnsNewRecordsOnly) {
+TEST(TensorboardJobEvents, ReturnsOnlyNewRecordsWithEachCall) {
   TensorboardWorld world;
   world.points = {{1, {0.5, 1}}, {3, {0.25, 4}}};
   EXPECT_EQ(world.next(7s), start_record(kCreated) +
@@ -75,7 +75,7 @@ TEST(TensorboardJobEvents, EachCallReturnsNewRecordsOnly) {
   EXPECT_EQ(world.next(50s), "");
 }
 
-TEST(TensorboardJobEvents, TheJobsOwnFilesAreBelowItsName) {
+TEST(TensorboardJobEvents, FindsTheJobsOwnFilesBelowItsName) {
   TensorboardWorld world;
   EXPECT_FALSE(world.events.own_files());
   world.next(1s);
@@ -88,7 +88,7 @@ TEST(TensorboardJobEvents, TheJobsOwnFilesAreBelowItsName) {
   EXPECT_EQ(other.events.own_files()->key, "board/mnist/tensorboard-output");
 }
 
-TEST(TensorboardJobEvents, NothingIsLostByAFault) {
+TEST(TensorboardJobEvents, LosesNothingByAFault) {
   TensorboardWorld world;
   world.points = {{1, {0.5, 1}}, {2000, {0.25, 1}}};
   world.fault = unavailable("the server restarts");
@@ -99,7 +99,7 @@ TEST(TensorboardJobEvents, NothingIsLostByAFault) {
                                 scalar_record(at(2000), 2, "loss", 0.25)));
 }
 
-TEST(TensorboardJobEvents, QuestionsHaveAtMostThePointsOfAnAnswer) {
+TEST(TensorboardJobEvents, RequestsAtMostTheMaximumOfPoints) {
   TensorboardWorld world;
   world.next(kPointsMax * 10s - 1s);
   ASSERT_FALSE(world.questions.empty());
@@ -112,13 +112,13 @@ TEST(TensorboardJobEvents, QuestionsHaveAtMostThePointsOfAnAnswer) {
   }
 }
 
-TEST(TensorboardJobEvents, LongJobsHavePeriodsOfMinutes) {
+TEST(TensorboardJobEvents, UsesPeriodsOfMinutesForLongJobs) {
   TensorboardWorld world;
   world.next(kPointsMax * 61s);
   EXPECT_EQ(world.questions.at(0)["Period"], 120);
 }
 
-TEST(TensorboardJobEvents, AJobThatNeverStartedEnds) {
+TEST(TensorboardJobEvents, EndsForAJobThatNeverStarted) {
   TensorboardWorld world;
   world.job["TrainingJobStatus"] = "Stopped";
   world.job["LastModifiedTime"] = kCreatedSeconds + 5;

@@ -1,10 +1,10 @@
 // OwnFiles downloads the files that a job has written for TensorBoard from the S3 location of its
 // TensorBoardOutputConfig, where they are uploaded while it runs.
 //
-// An event file that has grown gets its new bytes at its end, since TensorBoard continues to read
-// where it was; any other file is written again when it has changed. Files that disappear in S3
-// stay. The job chooses the names: they never lead out of the directory, and files whose names
-// cannot be used are left out and named once.
+// If an event file has grown, only its new bytes are appended, since TensorBoard keeps it open; any
+// other changed file is written again. Files that disappear in S3 stay. The job chooses the names,
+// so they never lead out of the directory; files with unusable names are left out and reported
+// once.
 //
 // Threads: confined to one. Errors: those of the store and of files; cancelled: `may_continue`
 // returned false. Nothing is lost, and fetch() may be called again.
@@ -22,25 +22,26 @@
 
 namespace trainyard::cli::tensorboard {
 
-// Files of one job: TensorBoard is not usable with more. Further files are left out.
+// The maximum of files of one job: TensorBoard is not usable with more. Further files are left out.
 inline constexpr size_t kOwnFilesMax = 10'000;
-// Bytes of the files of one job, so that it cannot fill the disk of this machine.
+// The maximum size of the files of one job, so that it cannot fill the disk of this machine.
 inline constexpr uint64_t kOwnBytesMax = uint64_t(16) << 30;
-inline constexpr size_t kLeftOutNamesMax = 20;  // that are named
+inline constexpr size_t kLeftOutNamesMax = 20;  // further names are not reported
 
 class OwnFiles {
  public:
-  // `directory` is made when it does not exist; files in it are replaced.
+  // Makes `directory` if it does not exist. Files in it are replaced.
   static Result<OwnFiles> open(const objects::Location& from, const std::string& directory);
 
-  // Downloads what is new. Returns what to tell the user: which files were left out, and why.
+  // Downloads new files and new bytes. Returns messages for the user: which files were left out,
+  // and why.
   Result<std::vector<std::string>> fetch(objects::Objects& store,
                                          const std::function<bool()>& may_continue);
 
  private:
-  // A file as it is here.
+  // A downloaded file.
   struct Copy {
-    std::string etag;  // the ETag of the object that it equals; "": none
+    std::string etag;  // of the object that it equals; "" = none
     uint64_t bytes = 0;
   };
   OwnFiles(objects::Location from, os::File directory)
@@ -57,11 +58,11 @@ class OwnFiles {
   std::map<std::string, Copy> copies_;  // by path
   uint64_t bytes_ = 0;                  // the sum over all copies
   std::set<std::string> left_out_;
-  std::vector<std::string> reports_;  // that fetch() has not returned yet
+  std::vector<std::string> reports_;  // not yet returned by fetch()
 };
 
-// Returns the path of a file for the rest of a key behind the prefix. Errors: invalid: it cannot be
-// one below a directory.
+// Returns the path of a file for a key, without its prefix. Errors: invalid: the path would not be
+// below the directory.
 Result<std::string> path_of_own_file(const std::string& rest);
 
 }  // namespace trainyard::cli::tensorboard

@@ -54,7 +54,7 @@ TEST_F(TensorboardOwnFiles, AreDownloadedInTheirDirectories) {
 }
 
 // TensorBoard holds an event file open and continues where it was.
-TEST_F(TensorboardOwnFiles, EventFilesGrowInPlace) {
+TEST_F(TensorboardOwnFiles, AppendToEventFiles) {
   put(kEvents, "one");
   fetch();
   const auto held = os::File(::open(path(kEvents).c_str(), O_RDONLY));
@@ -73,7 +73,7 @@ TEST_F(TensorboardOwnFiles, EventFilesGrowInPlace) {
   EXPECT_EQ(content("mine"), "the user's own");
 }
 
-TEST_F(TensorboardOwnFiles, UnchangedFilesAreNotReadAgain) {
+TEST_F(TensorboardOwnFiles, AreNotReadAgainIfUnchanged) {
   put(kEvents, "one");
   fetch();
   ASSERT_TRUE(os::write_file(path(kEvents), "changed here"));
@@ -81,7 +81,7 @@ TEST_F(TensorboardOwnFiles, UnchangedFilesAreNotReadAgain) {
   EXPECT_EQ(content(kEvents), "changed here");
 }
 
-TEST_F(TensorboardOwnFiles, FilesOfAnEarlierRunAreReplaced) {
+TEST_F(TensorboardOwnFiles, ReplaceFilesOfAnEarlierRun) {
   ASSERT_TRUE(os::make_directories(path("train")));
   ASSERT_TRUE(os::write_file(path(kEvents), "a longer one of an earlier run"));
   put(kEvents, "one");
@@ -89,7 +89,7 @@ TEST_F(TensorboardOwnFiles, FilesOfAnEarlierRunAreReplaced) {
   EXPECT_EQ(content(kEvents), "one");
 }
 
-TEST_F(TensorboardOwnFiles, NamesNeverLeadOutOfTheDirectory) {
+TEST_F(TensorboardOwnFiles, NeverLeaveTheDirectory) {
   const std::string outside = directory_.path() + "/outside";
   ASSERT_TRUE(os::make_directories(outside));
   ASSERT_EQ(::symlink(outside.c_str(), path("link").c_str()), 0);
@@ -110,7 +110,7 @@ TEST_F(TensorboardOwnFiles, NamesNeverLeadOutOfTheDirectory) {
   EXPECT_EQ(content("x"), "file");
 }
 
-TEST_F(TensorboardOwnFiles, AnInterruptedDownloadContinues) {
+TEST_F(TensorboardOwnFiles, ContinueAnInterruptedDownload) {
   const std::string all = std::string(300 << 10, 'a') + "end";
   put(kEvents, all);
   int pieces = 0;
@@ -122,14 +122,14 @@ TEST_F(TensorboardOwnFiles, AnInterruptedDownloadContinues) {
   EXPECT_EQ(content(kEvents), all);
 }
 
-TEST_F(TensorboardOwnFiles, AMissingBucketIsAnError) {
+TEST_F(TensorboardOwnFiles, ReportAMissingBucket) {
   OwnFiles files = *OwnFiles::open({"absent", "x"}, directory_.path() + "/absent");
   const auto left_out = files.fetch(*store_, [] { return true; });
   ASSERT_FALSE(left_out);
   EXPECT_EQ(left_out.error().kind, Kind::not_found);
 }
 
-TEST(TensorboardOwnFilesNames, OnlyPlainPathsAreFiles) {
+TEST(TensorboardOwnFilesNames, MustBePlainPaths) {
   EXPECT_EQ(*path_of_own_file("a/b..c/.d"), "a/b..c/.d");
   for (const std::string& rest : {std::string("a/.."), std::string("a\0b", 3),
                                   std::string(300, 'a'), std::string(4000, '/'), std::string()})

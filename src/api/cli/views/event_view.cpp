@@ -27,7 +27,7 @@ Paint paint_of(const std::string& status) {
 
 }  // namespace
 
-std::string event_line(const Looks& looks, const Json& event) {
+std::string event_line(const OutputStyle& style, const Json& event) {
   const Json none = Json::object();
   const auto found = event.is_object() ? event.find("detail") : event.end();
   const Json& detail = event.is_object() && found != event.end() ? *found : none;
@@ -38,11 +38,11 @@ std::string event_line(const Looks& looks, const Json& event) {
   const bool is_fault = text_in(event, {"source"}) == "trainyard";
   std::string when = text_in(event, {"time"});
   if (const auto at = parse_iso8601(when)) when = time_text(*at);
-  std::string line = paint(looks, Paint::dim, plain_text(when)) + "  " +
+  std::string line = paint(style, Paint::dim, plain_text(when)) + "  " +
                      plain_text(text_in(event, {"detail-type"}));
-  if (!name.empty()) line += "  " + paint(looks, Paint::bold, plain_text(name));
-  if (!id.empty()) line += "  " + paint(looks, Paint::dim, plain_text(id));
-  if (!status.empty()) line += "  " + paint(looks, paint_of(status), plain_text(status));
+  if (!name.empty()) line += "  " + paint(style, Paint::bold, plain_text(name));
+  if (!id.empty()) line += "  " + paint(style, Paint::dim, plain_text(id));
+  if (!status.empty()) line += "  " + paint(style, paint_of(status), plain_text(status));
   if (!phase.empty() && phase != status) line += "  " + plain_text(phase);
   if (is_fault)
     line += "  " + plain_text(text_in(detail, {"State"})) + ": " +

@@ -10,8 +10,8 @@
 
 namespace trainyard::cli {
 
-// "2026-11-20 09:45:00Z  SageMaker Training Job State Change  mnist-1  InProgress Training".
-// Colours tell how it went.
-std::string event_line(const Looks& looks, const Json& event);
+// Formats "2026-11-20 09:45:00Z  SageMaker Training Job State Change  mnist-1  InProgress
+// Training", with a colour for the status.
+std::string event_line(const OutputStyle& style, const Json& event);
 
 }  // namespace trainyard::cli

@@ -40,9 +40,9 @@ TEST(EventLine, ShowsOtherEventsWithoutHarm) {
 }
 
 TEST(EventLine, ColoursFailures) {
-  Looks looks;
-  looks.colours = true;
-  EXPECT_NE(event_line(looks, {{"detail", {{"status", "FAILED"}}}}).find("\x1b[31mFAILED"),
+  OutputStyle style;
+  style.colours = true;
+  EXPECT_NE(event_line(style, {{"detail", {{"status", "FAILED"}}}}).find("\x1b[31mFAILED"),
             std::string::npos);
 }
 

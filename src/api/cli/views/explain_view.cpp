@@ -28,7 +28,7 @@ std::string expected_text(const Json& answer, Instant now) {
   return in_text(*starts, now) + ", by " + time_text(*starts) + ", if nothing changes";
 }
 
-std::string changes_table(const Looks& looks, const Json& changes, Instant now) {
+std::string changes_table(const OutputStyle& style, const Json& changes, Instant now) {
   std::vector<std::vector<Cell>> rows;
   for (const Json& change : changes) {
     if (!change.is_object()) continue;
@@ -41,21 +41,21 @@ std::string changes_table(const Looks& looks, const Json& changes, Instant now) 
                     {at_once || !starts ? "" : time_text(*starts), Paint::dim},
                     {change.value("Description", "")}});
   }
-  return table(looks,
+  return table(style,
                {{.title = "starts"},
                 {.title = "by", .drop = 1},
                 {.title = "if you", .width_min = kChangeWidthMin, .overflow = Overflow::wrap}},
                rows);
 }
 
-std::string changes_text(const Looks& looks, const Json& answer, Instant now) {
+std::string changes_text(const OutputStyle& style, const Json& answer, Instant now) {
   const Json changes = answer.value("Changes", Json::array());
   std::string text =
       "\n" + (changes.empty()
-                  ? paragraph(looks, "No single change that was tried would make it start sooner.")
-                  : changes_table(looks, changes, now));
+                  ? paragraph(style, "No single change that was tried would make it start sooner.")
+                  : changes_table(style, changes, now));
   if (!answer.value("Complete", true))
-    text += paragraph(looks, "Not every change was tried: there are too many jobs and machines.",
+    text += paragraph(style, "Not every change was tried: there are too many jobs and machines.",
                       Paint::yellow);
   return text;
 }
@@ -84,32 +84,32 @@ std::string preview_cost(const Json& answer) {
 
 }  // namespace
 
-std::string explain_page(const Looks& looks, const std::string& label, const Json& answer,
+std::string explain_page(const OutputStyle& style, const std::string& label, const Json& answer,
                          Instant now) {
   if (!answer.value("Waiting", false))
-    return paragraph(looks, label + " does not wait; `trainyard describe` shows its state");
-  std::string page = paragraph(looks, label, Paint::bold, "job", kExplainLabelWidth);
+    return paragraph(style, label + " does not wait; `trainyard describe` shows its state");
+  std::string page = paragraph(style, label, Paint::bold, "job", kExplainLabelWidth);
   const std::string reason = answer.value("WaitReason", "");
-  page += paragraph(looks, reason.empty() ? "it starts now" : reason, Paint::none, "reason",
+  page += paragraph(style, reason.empty() ? "it starts now" : reason, Paint::none, "reason",
                     kExplainLabelWidth);
   if (reason.empty()) return page;
-  page += paragraph(looks, expected_text(answer, now), Paint::none, "starts", kExplainLabelWidth);
-  return page + changes_text(looks, answer, now);
+  page += paragraph(style, expected_text(answer, now), Paint::none, "starts", kExplainLabelWidth);
+  return page + changes_text(style, answer, now);
 }
 
-std::string preview_page(const Looks& looks, const std::string& name, const Json& answer,
+std::string preview_page(const OutputStyle& style, const std::string& name, const Json& answer,
                          Instant now) {
   const auto line = [&](const std::string& label, const std::string& text) {
-    return text.empty() ? "" : paragraph(looks, text, Paint::none, label, kExplainLabelWidth);
+    return text.empty() ? "" : paragraph(style, text, Paint::none, label, kExplainLabelWidth);
   };
   const bool starts_now = answer.value("StartsNow", false);
-  std::string page = paragraph(looks, name, Paint::bold, "job", kExplainLabelWidth);
+  std::string page = paragraph(style, name, Paint::bold, "job", kExplainLabelWidth);
   page += line("starts", starts_now ? "now" : expected_text(answer, now));
   page += line("reason", answer.value("WaitReason", ""));
   page += line("cost", preview_cost(answer));
   for (const Json& note : answer.value("Notes", Json::array()))
     if (note.is_string()) page += line("note", note.get<std::string>());
-  return starts_now ? page : page + changes_text(looks, answer, now);
+  return starts_now ? page : page + changes_text(style, answer, now);
 }
 
 }  // namespace trainyard::cli

@@ -12,12 +12,12 @@
 
 namespace trainyard::cli {
 
-// `label`: the job, as its user calls it.
-std::string explain_page(const Looks& looks, const std::string& label, const Json& answer,
+// `label`: the job's name for its user (label_of).
+std::string explain_page(const OutputStyle& style, const std::string& label, const Json& answer,
                          Instant now);
 
-// `name`: of the job, which does not exist yet.
-std::string preview_page(const Looks& looks, const std::string& name, const Json& answer,
+// `name`: of the previewed job.
+std::string preview_page(const OutputStyle& style, const std::string& name, const Json& answer,
                          Instant now);
 
 }  // namespace trainyard::cli

@@ -59,8 +59,8 @@ TEST(ExplainPage, FitsTheTerminalAndShowsTextAsText) {
   answer["Changes"][1]["Description"] =
       "raise vCPU of compute environment a-name-that-is-long\033[2J from 8 to 12, said at length";
   for (const int width : {60, 80, 120, 200}) {
-    const Looks looks{.live = true, .unicode = true, .columns = width};
-    const std::string page = explain_page(looks, "digits (4b7d)", answer, kExplained);
+    const OutputStyle style{.live = true, .unicode = true, .columns = width};
+    const std::string page = explain_page(style, "digits (4b7d)", answer, kExplained);
     for (const auto& line : wrap(page, 0)) EXPECT_LE(width_of(line), width) << line;
     EXPECT_EQ(page.find('\033'), std::string::npos) << page;
     EXPECT_NE(page.find("length"), std::string::npos) << "the text is whole\n" << page;

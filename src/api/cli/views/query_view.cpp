@@ -8,7 +8,7 @@
 
 namespace trainyard::cli {
 
-std::string query_table(const Looks& looks, const Json& answer) {
+std::string query_table(const OutputStyle& style, const Json& answer) {
   std::vector<Column> columns;
   std::map<std::string, size_t> index;
   const Json results = answer.value("results", Json::array());
@@ -26,7 +26,7 @@ std::string query_table(const Looks& looks, const Json& answer) {
       if (const auto found = index.find(field.value("field", "")); found != index.end())
         cells[found->second].text = plain_text(field.value("value", ""));
   }
-  return table(looks, columns, rows);
+  return table(style, columns, rows);
 }
 
 std::string query_statistics(const Json& answer) {

@@ -1,4 +1,4 @@
-// Formats the response of GetQueryResults: the page of `trainyard query`.
+// Formats the response of GetQueryResults as the page of `trainyard query`.
 //
 // Threads: pure functions. Errors: none; members that are missing are left out.
 #pragma once
@@ -10,9 +10,9 @@
 
 namespace trainyard::cli {
 
-// A table with the fields of the results as its columns, without @ptr.
-std::string query_table(const Looks& looks, const Json& answer);
-// "3 of 120 events match, 12.0 KiB read": of a query that runs or has ended.
+// Formats a table with the fields of the results as its columns, without @ptr.
+std::string query_table(const OutputStyle& style, const Json& answer);
+// Formats "3 of 120 events match, 12.0 KiB read", for a query that runs or has ended.
 std::string query_statistics(const Json& answer);
 
 }  // namespace trainyard::cli

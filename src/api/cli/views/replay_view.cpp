@@ -137,7 +137,7 @@ std::vector<Column> outcome_columns(const std::string& first, const Json& outcom
   return columns;
 }
 
-std::string outcome_table(const Looks& looks, const Json& outcomes) {
+std::string outcome_table(const OutputStyle& style, const Json& outcomes) {
   std::vector<std::vector<Cell>> cells;
   for (const ReplayRow& row : replay_rows(outcomes)) {
     std::vector<std::optional<double>> numbers;
@@ -149,7 +149,7 @@ std::string outcome_table(const Looks& looks, const Json& outcomes) {
       line.push_back({numbers[i] ? row.text(*numbers[i]) : "",
                       i > 0 && best && numbers[i] == best ? Paint::green : Paint::none});
   }
-  return table(looks, outcome_columns("", outcomes), cells);
+  return table(style, outcome_columns("", outcomes), cells);
 }
 
 // Joins neighbours, so that the plot has the width of the terminal.
@@ -171,7 +171,7 @@ std::string tenth_digits(const std::vector<double>& values, double top) {
   return out;
 }
 
-std::string plots(const Looks& looks, const Json& outcomes, const char* used, const char* all,
+std::string plots(const OutputStyle& style, const Json& outcomes, const char* used, const char* all,
                   const char* title) {
   double top = 0;
   int widest = 0;
@@ -180,26 +180,26 @@ std::string plots(const Looks& looks, const Json& outcomes, const char* used, co
     widest = std::max(widest, width_of(plain_text(outcome.value("Name", ""))));
   }
   if (top <= 0) return "";
-  const int columns = looks.columns > 0 ? looks.columns : kReplayPlotWidthMax;
+  const int columns = style.columns > 0 ? style.columns : kReplayPlotWidthMax;
   widest = std::min(widest, std::max(kReplayNameWidthMin, columns / 4));
   const int width = std::clamp(columns - widest - 2, kReplayPlotWidthMin, kReplayPlotWidthMax);
   std::string out =
-      paragraph(looks, std::string(title) + " in use over time, of " + whole_text(top) +
-                           (looks.unicode ? "" : " (9: all of them)"));
+      paragraph(style, std::string(title) + " in use over time, of " + whole_text(top) +
+                           (style.unicode ? "" : " (9: all of them)"));
   for (const Json& outcome : outcomes) {
     std::vector<double> values;
     for (const Json& value : outcome.value(used, Json::array()))
       values.push_back(value.is_number() ? value.get<double>() : 0);
     values = resampled(values, size_t(width));
     const std::string line =
-        looks.unicode ? sparkline(looks, values, top) : tenth_digits(values, top);
-    out += pad(looks, plain_text(outcome.value("Name", "")), widest) + "  " +
-           paint(looks, Paint::cyan, line) + "\n";
+        style.unicode ? sparkline(style, values, top) : tenth_digits(values, top);
+    out += pad(style, plain_text(outcome.value("Name", "")), widest) + "  " +
+           paint(style, Paint::cyan, line) + "\n";
   }
   return out;
 }
 
-std::string affected_table(const Looks& looks, const Json& answer, const Json& outcomes) {
+std::string affected_table(const OutputStyle& style, const Json& answer, const Json& outcomes) {
   const Json jobs = answer.value("MostAffected", Json::array());
   if (jobs.empty()) return "";
   std::vector<std::vector<Cell>> rows;
@@ -211,24 +211,24 @@ std::string affected_table(const Looks& looks, const Json& answer, const Json& o
                                                    : "not started"});
     row.resize(outcomes.size() + 1);
   }
-  return "\n" + table(looks, outcome_columns("waits of jobs", outcomes), rows);
+  return "\n" + table(style, outcome_columns("waits of jobs", outcomes), rows);
 }
 
-std::string headline(const Looks& looks, const Json& answer) {
+std::string headline(const OutputStyle& style, const Json& answer) {
   const auto time = [&](const char* name) {
     return time_text(from_milliseconds(int64_t(number_at(answer, name) * 1000)));
   };
-  std::string out = paragraph(looks, time("PeriodStart") + " to " + time("PeriodEnd"), {}, "period",
+  std::string out = paragraph(style, time("PeriodStart") + " to " + time("PeriodEnd"), {}, "period",
                               kReplayLabelWidth);
   std::string jobs = counted(uint64_t(number_at(answer, "Jobs")), "job");
   if (const double before = number_at(answer, "JobsBefore"); before > 0)
     jobs += ", and " + whole_text(before) + " from before it that are not counted";
-  return out + paragraph(looks, jobs, {}, "jobs", kReplayLabelWidth);
+  return out + paragraph(style, jobs, {}, "jobs", kReplayLabelWidth);
 }
 
-std::string remarks(const Looks& looks, const Json& answer, const Json& outcomes) {
+std::string remarks(const OutputStyle& style, const Json& answer, const Json& outcomes) {
   std::string out;
-  const auto say = [&](const std::string& text) { out += paragraph(looks, text, Paint::yellow); };
+  const auto say = [&](const std::string& text) { out += paragraph(style, text, Paint::yellow); };
   const auto jobs = [&](const char* name) { return uint64_t(number_at(answer, name)); };
   for (const Json& outcome : outcomes) {
     if (!outcome.value("Complete", true))
@@ -236,7 +236,7 @@ std::string remarks(const Looks& looks, const Json& answer, const Json& outcomes
           time_text(from_milliseconds(int64_t(number_at(outcome, "ReachedTime") * 1000))) +
           "; choose a shorter period.");
     if (outcome.contains("StartErrorMedianMilliseconds"))
-      out += paragraph(looks,
+      out += paragraph(style,
                        "Starts of the replay as it is differ from the recorded ones by " +
                            wait_text(number_at(outcome, "StartErrorMedianMilliseconds")) +
                            " (median) and " +
@@ -258,17 +258,17 @@ std::string remarks(const Looks& looks, const Json& answer, const Json& outcomes
 
 }  // namespace
 
-std::string replay_page(const Looks& looks, const Json& answer) {
+std::string replay_page(const OutputStyle& style, const Json& answer) {
   const Json outcomes = answer.value("Outcomes", Json::array());
   if (outcomes.empty()) return "no replay\n";
-  std::string page = headline(looks, answer);
+  std::string page = headline(style, answer);
   if (number_at(answer, "Jobs") == 0) return page + "\nno jobs were created in this period\n";
-  page += "\n" + outcome_table(looks, outcomes);
-  page += "\n" + plots(looks, outcomes, "CpusUsed", "Cpus", "vCPU");
-  if (const std::string gpus = plots(looks, outcomes, "GpusUsed", "Gpus", "GPUs"); !gpus.empty())
+  page += "\n" + outcome_table(style, outcomes);
+  page += "\n" + plots(style, outcomes, "CpusUsed", "Cpus", "vCPU");
+  if (const std::string gpus = plots(style, outcomes, "GpusUsed", "Gpus", "GPUs"); !gpus.empty())
     page += "\n" + gpus;
-  page += affected_table(looks, answer, outcomes);
-  if (const std::string some = remarks(looks, answer, outcomes); !some.empty()) page += "\n" + some;
+  page += affected_table(style, answer, outcomes);
+  if (const std::string some = remarks(style, answer, outcomes); !some.empty()) page += "\n" + some;
   return page;
 }
 

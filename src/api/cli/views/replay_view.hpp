@@ -1,4 +1,4 @@
-// Formats the response of ReplayJobs: the page of `trainyard replay`.
+// Formats the response of ReplayJobs as the page of `trainyard replay`.
 //
 // Threads: pure functions. Errors: none; members that are missing are left out.
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace trainyard::cli {
 
-// Formats one column for each outcome, the best value of each row in green, the use of machines
-// over time, and the jobs that are affected most.
-std::string replay_page(const Looks& looks, const Json& answer);
+// Formats a table with a column for each outcome and the best value of each row in green, the use
+// of machines over time, and the most affected jobs.
+std::string replay_page(const OutputStyle& style, const Json& answer);
 
 }  // namespace trainyard::cli

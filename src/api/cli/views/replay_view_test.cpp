@@ -78,7 +78,7 @@ TEST(ReplayPage, HasAColumnForEachOutcome) {
 }
 
 TEST(ReplayPage, PaintsTheBestValueWhereTheyDiffer) {
-  const Looks colours{.colours = true, .unicode = true, .columns = 100};
+  const OutputStyle colours{.colours = true, .unicode = true, .columns = 100};
   const std::string page = replay_page(colours, replay_answer());
   EXPECT_NE(page.find(paint(colours, Paint::green, "5.0s")), std::string::npos) << page;
   EXPECT_NE(page.find(paint(colours, Paint::green, "50.0%")), std::string::npos) << page;
@@ -94,8 +94,8 @@ TEST(ReplayPage, FitsEveryTerminal) {
     for (int i = 0; i < 6; ++i) job["Waits"].push_back({{"Milliseconds", 1'000}});
   for (int columns = 60; columns <= 200; columns += 7)
     for (const bool unicode : {false, true}) {
-      const Looks looks{.unicode = unicode, .columns = columns};
-      const std::string page = replay_page(looks, answer);
+      const OutputStyle style{.unicode = unicode, .columns = columns};
+      const std::string page = replay_page(style, answer);
       size_t begin = 0;
       for (size_t end; (end = page.find('\n', begin)) != std::string::npos; begin = end + 1)
         EXPECT_LE(width_of(page.substr(begin, end - begin)), columns) << page;

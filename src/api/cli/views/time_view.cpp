@@ -61,13 +61,13 @@ std::string part_text(int64_t part, int64_t whole) {
 
 }  // namespace
 
-std::string time_page(const Looks& looks, const std::string& label, const Json& answer) {
+std::string time_page(const OutputStyle& style, const std::string& label, const Json& answer) {
   const int64_t wall = count_of(answer, "WallMilliseconds");
-  std::string page = paragraph(looks, label, Paint::bold, "job", kTimeLabelWidth);
-  page += paragraph(looks, ratio_text(answer, "EffectiveTrainingTimeRatio") + " of its time", {},
+  std::string page = paragraph(style, label, Paint::bold, "job", kTimeLabelWidth);
+  page += paragraph(style, ratio_text(answer, "EffectiveTrainingTimeRatio") + " of its time", {},
                     "ETTR", kTimeLabelWidth);
   if (count_of(answer, "HeldMilliseconds") > 0)
-    page += paragraph(looks, ratio_text(answer, "Goodput") + " of the time on machines", {},
+    page += paragraph(style, ratio_text(answer, "Goodput") + " of the time on machines", {},
                       "goodput", kTimeLabelWidth);
   auto uses = uses_of(answer);
   std::vector<std::vector<Cell>> rows;
@@ -76,9 +76,9 @@ std::string time_page(const Looks& looks, const std::string& label, const Json& 
       rows.push_back({{use.text},
                       {length_text(length)},
                       {part_text(length, wall)},
-                      {bar(looks, double(length) / double(wall), kTimeBarWidth), Paint::cyan}});
+                      {bar(style, double(length) / double(wall), kTimeBarWidth), Paint::cyan}});
   rows.push_back({{"total", Paint::bold}, {length_text(wall), Paint::bold}, {""}, {""}});
-  page += "\n" + table(looks,
+  page += "\n" + table(style,
                        {{.title = "use"},
                         {.title = "time", .right = true},
                         {.title = "part", .right = true},
@@ -86,14 +86,14 @@ std::string time_page(const Looks& looks, const std::string& label, const Json& 
                        rows);
   if (!answer.value("LostWorkIsKnown", true))
     page +=
-        paragraph(looks,
+        paragraph(style,
                   "An attempt with checkpoints was interrupted: an unknown part of its training "
                   "is lost.",
                   Paint::yellow);
   return page;
 }
 
-std::string time_table(const Looks& looks, const std::string& by, const Json& answer) {
+std::string time_table(const OutputStyle& style, const std::string& by, const Json& answer) {
   const Json groups = answer.value("Groups", Json::array());
   if (groups.empty()) return "no jobs\n";
   std::vector<std::string> keys, ids;  // a job of Batch is shown by its name, and its id
@@ -102,7 +102,7 @@ std::string time_table(const Looks& looks, const std::string& by, const Json& an
     keys.push_back(name.empty() ? group.value("Key", "") : name);
     ids.push_back(name.empty() ? "" : group.value("Key", ""));
   }
-  if (looks.columns > 0) keys = short_ids(keys), ids = short_ids(ids);
+  if (style.columns > 0) keys = short_ids(keys), ids = short_ids(ids);
   std::vector<std::vector<Cell>> rows;
   const auto add = [&](const std::string& key, const std::string& id, const Json& group,
                        Paint how) {
@@ -122,7 +122,7 @@ std::string time_table(const Looks& looks, const std::string& by, const Json& an
   };
   for (size_t i = 0; i < keys.size(); ++i) add(keys[i], ids[i], groups[i], Paint::none);
   add("total", "", answer.value("Total", Json::object()), Paint::bold);
-  return table(looks,
+  return table(style,
                {{.title = by, .width_min = kTimeKeyWidthMin, .overflow = Overflow::middle},
                 {.title = "id", .drop = 6},
                 {.title = "jobs", .right = true, .drop = 1},

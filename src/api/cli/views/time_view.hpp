@@ -10,9 +10,9 @@
 
 namespace trainyard::cli {
 
-// `label`: the job, as its user calls it.
-std::string time_page(const Looks& looks, const std::string& label, const Json& answer);
-// `by`: what the groups are.
-std::string time_table(const Looks& looks, const std::string& by, const Json& answer);
+// `label`: the job's name for its user (label_of).
+std::string time_page(const OutputStyle& style, const std::string& label, const Json& answer);
+// `by`: what the report groups by, "user".
+std::string time_table(const OutputStyle& style, const std::string& by, const Json& answer);
 
 }  // namespace trainyard::cli

@@ -82,10 +82,10 @@ TEST(TimeViews, FitTheTerminalAndShowTextAsText) {
   Json group = timed_group("a-user-with-a-name-that-is-much-longer\033[2J", 100'000, 50'000);
   group["LostWorkIsKnown"] = false;
   for (const int width : {60, 80, 120, 200}) {
-    const Looks looks{.live = true, .unicode = true, .columns = width};
+    const OutputStyle style{.live = true, .unicode = true, .columns = width};
     for (const std::string& page :
-         {time_page(looks, "mnist\033[2J", timed_job()),
-          time_table(looks, "user", {{"Groups", {group}}, {"Total", group}})}) {
+         {time_page(style, "mnist\033[2J", timed_job()),
+          time_table(style, "user", {{"Groups", {group}}, {"Total", group}})}) {
       for (const auto& line : wrap(page, 0)) EXPECT_LE(width_of(line), width) << line;
       EXPECT_EQ(page.find('\033'), std::string::npos) << page;
     }
