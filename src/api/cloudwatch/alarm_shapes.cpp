@@ -20,12 +20,13 @@ using alarms::Comparison;
 
 constexpr int64_t kAlarmSecondsMax = 7 * 86400;  // evaluation periods times period, as on AWS
 constexpr size_t kActionsMax = 5;                // of one state, as on AWS
-// The id of the only query of an alarm whose request had no list.
+// The id of the query of an alarm with one metric, whose request has no list of queries.
 constexpr const char* kOnlyId = "m1";
 
 bool is_alarm_period(int64_t seconds) { return seconds >= 10 && is_period(seconds); }
 
-// The actions of an alarm: other forms of ARNs are an error when the action is carried out.
+// Reads the actions of an alarm. Only the form of the ARNs is checked; an unknown target is an
+// error when the action runs.
 template <class Input>
 std::optional<Failure> add_actions(const Input& in, AlarmSettings& settings) {
   const auto add = [](const std::optional<std::vector<std::string>>& given,
@@ -38,7 +39,7 @@ std::optional<Failure> add_actions(const Input& in, AlarmSettings& settings) {
     for (const std::string& each : *given) {
       if (!each.starts_with("arn:"))
         return validation_error("Invalid arn syntax: " + shorten(each, 200));
-      // One job has one ARN: that for which StopTrainingJob is authorized.
+      // Only this form of the ARN is the one for which StopTrainingJob is authorized.
       if (each.find(":sagemaker:") != std::string::npos && !each.starts_with("arn:aws:sagemaker:"))
         return validation_error("Unsupported action: " + shorten(each, 200) +
                                 ": the ARN of a training job begins with arn:aws:sagemaker:");
@@ -98,7 +99,7 @@ std::optional<Failure> check_single(const aws::PutMetricAlarmInput& in) {
   return {};
 }
 
-// An alarm with one metric.
+// Reads an alarm with one metric.
 std::optional<Failure> add_single(const aws::PutMetricAlarmInput& in, AlarmSettings& settings) {
   if (auto failure = check_single(in)) return failure;
   settings.queries = {
@@ -142,7 +143,8 @@ std::optional<Failure> check_listed(const aws::PutMetricAlarmInput& in,
   return {};
 }
 
-// An alarm with a list of metrics and expressions, of which one is watched.
+// Reads an alarm with a list of metrics and expressions, of which one is compared with the
+// threshold.
 std::optional<Failure> add_listed(const Context& context, const aws::PutMetricAlarmInput& in,
                                   AlarmSettings& settings) {
   const auto queries = to_queries(context, *in.metrics, "Metrics");
@@ -182,7 +184,7 @@ std::optional<Failure> check_periods(const aws::PutMetricAlarmInput& in,
                                      const AlarmSettings& settings) {
   if (in.datapoints_to_alarm && *in.datapoints_to_alarm > *in.evaluation_periods)
     return validation_error("DatapointsToAlarm must be less than or equal to EvaluationPeriods.");
-  // Compared without a product, which could overflow.
+  // Avoids a product, which could overflow.
   if (*in.evaluation_periods > kAlarmSecondsMax / (settings.period() / 1s))
     return validation_error(
         "Metrics cannot be checked across more than seven days (EvaluationPeriods * Period must be "

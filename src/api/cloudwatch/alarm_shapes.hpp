@@ -1,4 +1,5 @@
-// Translates alarms between CloudWatch's shapes and `alarms`, and checks requests with AWS's texts.
+// Converts alarms between CloudWatch's shapes and those of `alarms`, and checks requests with AWS's
+// texts.
 //
 // Threads: pure functions.
 #pragma once
@@ -15,7 +16,7 @@ namespace trainyard::api::cloudwatch {
 
 Outcome<alarms::AlarmSettings> to_settings(const Context& context,
                                            const shapes::cloudwatch::PutMetricAlarmInput& in);
-// Checks all but the alarms of the rule.
+// Checks the request, except that the alarms of its rule exist.
 Outcome<alarms::AlarmSettings> to_settings(const Context& context,
                                            const shapes::cloudwatch::PutCompositeAlarmInput& in);
 

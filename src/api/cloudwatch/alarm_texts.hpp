@@ -13,10 +13,10 @@ class CloudwatchTexts final : public alarms::AlarmTexts {
                        const alarms::Range& range, Instant now) const override;
   alarms::Texts composite_reason(const alarms::Alarm& alarm, alarms::State next,
                                  const alarms::Alarm* changed, Instant now) const override;
-  // The JSON that CloudWatch publishes to a topic.
+  // Returns the JSON that CloudWatch publishes to a topic.
   std::string message(const alarms::Alarm& after, const alarms::AlarmState& before,
                       const std::string& target) const override;
-  // {"resources", "detail"} of an event of EventBridge.
+  // Returns {"resources", "detail"} of an event of EventBridge.
   std::string event(const alarms::Alarm& after, const alarms::AlarmState& before) const override;
   alarms::Texts state_item(const alarms::Alarm& after,
                            const alarms::AlarmState& before) const override;
@@ -24,7 +24,7 @@ class CloudwatchTexts final : public alarms::AlarmTexts {
                             const std::string& error) const override;
 };
 
-// The reason of a new alarm's state.
+// The reason for the state of a new alarm.
 inline constexpr const char* kInitialReason = "Unchecked: Initial alarm creation";
 
 }  // namespace trainyard::api::cloudwatch

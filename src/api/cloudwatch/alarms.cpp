@@ -30,7 +30,7 @@ constexpr int64_t kPageMax = 100;
 
 const CloudwatchTexts kTexts;
 
-// Keeps the API failure of a decision, which the store's change() cannot return.
+// Holds the API failure of a decision, which the store's change() cannot return.
 struct Decision {
   std::optional<Failure> failure;
   Outcome<aws::Nothing> outcome(Result<void> stored) {
@@ -71,7 +71,8 @@ alarms::HistoryItem configuration_item(const Alarm& alarm, std::string_view verb
       dump(data)};
 }
 
-// Stores the settings of a new or present alarm. A present one keeps its state and its tags.
+// Stores the settings of a new or an existing alarm. An existing alarm keeps its state and its
+// tags.
 Change put_settings(const Alarms& present, const AlarmKey& key, alarms::AlarmSettings settings,
                     Instant now) {
   Change change;
@@ -83,7 +84,8 @@ Change put_settings(const Alarms& present, const AlarmKey& key, alarms::AlarmSet
                              {.reason = kInitialReason, .updated = now, .transitioned = now}});
   } else {
     settings.tags = found->second->settings.tags;
-    // The times of two configurations differ, so that an evaluation of the previous one is noticed.
+    // Each configuration has another time, so that an evaluation of an earlier one can be
+    // discarded.
     change.stored.push_back({key, std::move(settings),
                              std::max(now, found->second->configured + 1ms), found->second->state});
   }
@@ -108,7 +110,7 @@ Outcome<aws::Nothing> put_metric_alarm(alarms::AlarmStore& store, const Context&
   });
 }
 
-// Returns, by composite alarm of the region, the alarms that its rule names.
+// Returns for each composite alarm of the region the alarms that its rule names.
 std::map<std::string, std::set<std::string>> children_in(const Alarms& present,
                                                          const std::string& region) {
   std::map<std::string, std::set<std::string>> children;
@@ -170,7 +172,7 @@ std::optional<Failure> check_describe(const aws::DescribeAlarmsInput& in) {
   return {};
 }
 
-// The names that an operation on relatives of an alarm shows.
+// Returns the names of an alarm's children or parents.
 Outcome<std::set<std::string>> relatives_of(const Alarms& all, const std::string& region,
                                             const aws::DescribeAlarmsInput& in) {
   const std::string& name =
@@ -276,7 +278,7 @@ constexpr std::pair<alarms::HistoryKind, const char*> kHistoryNames[] = {
 Outcome<alarms::HistoryQuery> history_query(const Context& context,
                                             const aws::DescribeAlarmHistoryInput& in) {
   alarms::HistoryQuery query{.region = context.region, .alarm = in.alarm_name.value_or("")};
-  // As on AWS, composite alarms are shown on request only.
+  // As on AWS, composite alarms are shown only if requested.
   query.alarm_kinds = {AlarmKind::metric};
   if (in.alarm_types && !in.alarm_types->empty()) {
     query.alarm_kinds.clear();
@@ -330,8 +332,8 @@ Outcome<aws::DescribeAlarmHistoryOutput> describe_history(
 
 // -- changes of several alarms
 
-// As on AWS, alarms that do not exist are not an error. An alarm in the rule of another one that
-// stays cannot be deleted.
+// Deletes alarms. As on AWS, unknown alarms are not an error, and an alarm cannot be deleted while
+// the rule of a remaining alarm names it.
 Outcome<aws::Nothing> remove(alarms::AlarmStore& store, const Context& context,
                              const aws::DeleteAlarmsInput& in) {
   const std::set<std::string> names(in.alarm_names->begin(), in.alarm_names->end());

@@ -54,7 +54,7 @@ struct AlarmWorld : OperationsWorld {
   }
 };
 
-TEST(AlarmOperations, AnAlarmIsDescribedAsItWasPut) {
+TEST(AlarmOperations, DescribeAnAlarmAsItWasPut) {
   AlarmWorld world;
   auto in = AlarmWorld::metric_alarm("hot");
   in.alarm_description = "too hot";
@@ -94,7 +94,7 @@ TEST(AlarmOperations, AnAlarmIsDescribedAsItWasPut) {
   EXPECT_EQ(history->alarm_history_items->at(1).history_item_type, "ConfigurationUpdate");
 }
 
-TEST(AlarmOperations, ListsOfMetricsAreDescribedAsTheyWerePut) {
+TEST(AlarmOperations, DescribeListsOfMetricsAsTheyWerePut) {
   AlarmWorld world;
   const std::vector<aws::MetricDataQuery> queries{
       {.id = "ratio", .expression = "errors / all", .label = "Ratio", .return_data = true},
@@ -142,7 +142,7 @@ TEST(AlarmOperations, ListsOfMetricsAreDescribedAsTheyWerePut) {
   EXPECT_TRUE(refuse([](auto& each) { each.metric_name = "x"; }).starts_with("ValidationError"));
 }
 
-TEST(AlarmOperations, InvalidAlarmsAreRejectedWithAwsTexts) {
+TEST(AlarmOperations, RejectInvalidAlarmsWithAwssTexts) {
   AlarmWorld world;
   const auto refuse = [&](auto edit) {
     auto in = AlarmWorld::metric_alarm("hot");
@@ -180,7 +180,7 @@ TEST(AlarmOperations, InvalidAlarmsAreRejectedWithAwsTexts) {
   EXPECT_EQ(world.names({}), "");
 }
 
-TEST(AlarmOperations, AnActionThatIsNamedTwiceIsKeptOnce) {
+TEST(AlarmOperations, StoreARepeatedActionOnce) {
   AlarmWorld world;
   auto in = AlarmWorld::metric_alarm("hot");
   const std::string one = "arn:aws:sns:eu-west-1:123456789012:one", two = one + "-more";
@@ -189,7 +189,7 @@ TEST(AlarmOperations, AnActionThatIsNamedTwiceIsKeptOnce) {
   EXPECT_EQ(*world.only().alarm_actions, (std::vector<std::string>{two, one}));
 }
 
-TEST(AlarmOperations, CompositesDependOnAlarmsThatExistWithoutCycles) {
+TEST(AlarmOperations, RejectCompositesWithUnknownAlarmsOrCycles) {
   AlarmWorld world;
   world.put(AlarmWorld::metric_alarm("hot"));
   const auto refuse = [&](const std::string& name, const std::string& rule) {
@@ -219,7 +219,7 @@ TEST(AlarmOperations, CompositesDependOnAlarmsThatExistWithoutCycles) {
   EXPECT_EQ(world.names({}), "");
 }
 
-TEST(AlarmOperations, DescriptionsAreFilteredAndPaged) {
+TEST(AlarmOperations, FilterAndPageDescriptions) {
   AlarmWorld world;
   for (const char* name : {"a1", "a2", "b1", "b2", "b3"}) world.put(AlarmWorld::metric_alarm(name));
   ASSERT_TRUE(world.call<aws::SetAlarmState>(
@@ -240,7 +240,7 @@ TEST(AlarmOperations, DescriptionsAreFilteredAndPaged) {
   EXPECT_EQ(world.names({}), "");
 }
 
-TEST(AlarmOperations, AStateThatIsSetStartsActionsAndIsInTheHistory) {
+TEST(AlarmOperations, StartActionsAndRecordHistoryWhenAStateIsSet) {
   AlarmWorld world;
   world.put(AlarmWorld::metric_alarm("hot"));
   EXPECT_EQ(world.refusal<aws::SetAlarmState>(
@@ -296,7 +296,7 @@ TEST(AlarmOperations, AStateThatIsSetStartsActionsAndIsInTheHistory) {
   EXPECT_EQ(world.only().actions_enabled, true);
 }
 
-TEST(AlarmOperations, TagsOfAlarmsAndDashboards) {
+TEST(AlarmOperations, TagAlarmsAndDashboards) {
   AlarmWorld world;
   world.put(AlarmWorld::metric_alarm("hot: very"));
   ASSERT_TRUE(world.call<aws::PutDashboard>(
@@ -330,14 +330,14 @@ TEST(AlarmOperations, TagsOfAlarmsAndDashboards) {
             "InvalidParameterValue: A resource has at most 50 tags.");
 }
 
-TEST(AlarmOperations, AServerWithoutAlarmsRefusesThem) {
+TEST(AlarmOperations, AreUnavailableWithoutAnAlarmStore) {
   AlarmWorld world;
   world.services.alarms = nullptr;
   EXPECT_EQ(world.refusal<aws::DescribeAlarms>({}),
             "ServiceUnavailable: alarms are not available on this server");
 }
 
-TEST(AlarmTexts, ReasonsEqualAwss) {
+TEST(AlarmTexts, EqualTheReasonsOfAws) {
   alarms::Alarm alarm;
   alarm.settings.queries = {{.id = "m1", .metric = alarms::WatchedMetric{.statistic = "Average"}}};
   alarm.settings.comparison = alarms::Comparison::greater_or_equal;

@@ -1,7 +1,7 @@
 // Checks the body of a dashboard, as CloudWatch does: a JSON object with widgets, each with a known
-// type, a place in the grid and properties.
+// type, a position in the grid and properties.
 //
-// Threads: pure functions. Errors: none; the faults are the result.
+// Threads: pure functions. Errors: none; the result has the faults.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace trainyard::api::cloudwatch {
 
 inline constexpr size_t kWidgetsMax = 500;  // as on AWS
-inline constexpr size_t kFaultsMax = 20;    // further ones are not listed
+inline constexpr size_t kFaultsMax = 20;    // further faults are not listed
 
 struct BodyFault {
   std::string path;  // "/widgets/0/type"
@@ -19,8 +19,8 @@ struct BodyFault {
 };
 
 struct BodyCheck {
-  std::vector<BodyFault> errors;    // the body is rejected
-  std::vector<BodyFault> warnings;  // it is stored, and may not be shown as meant
+  std::vector<BodyFault> errors;    // not empty: the body is rejected
+  std::vector<BodyFault> warnings;  // of a body that is stored, but may not be shown as intended
 };
 
 BodyCheck check_body(std::string_view body);

@@ -1,4 +1,4 @@
-// The operations on dashboards.
+// Implements the operations on dashboards.
 #include "shapes/cloudwatch.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ bool is_dashboard_name(std::string_view name) {
   });
 }
 
-// The failure lists all faults, as on AWS.
+// Makes one failure that lists all faults, as on AWS.
 Failure invalid_body(const std::vector<BodyFault>& faults) {
   std::string text = "The field DashboardBody must be a valid JSON object";
   for (size_t i = 0; i < faults.size(); ++i)

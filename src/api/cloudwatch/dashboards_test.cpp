@@ -22,7 +22,7 @@ struct DashboardWorld : OperationsWorld {
 constexpr const char* kText =
     R"({"widgets":[{"type":"text","x":0,"y":7,"width":3,"height":3,"properties":{"markdown":"x"}}]})";
 
-TEST(DashboardOperations, ADashboardIsKeptAsItWasPut) {
+TEST(DashboardOperations, ReturnADashboardAsItWasPut) {
   DashboardWorld world;
   for (const char* name : {"test1", "test2", "other"}) {
     const auto out =
@@ -46,7 +46,7 @@ TEST(DashboardOperations, ADashboardIsKeptAsItWasPut) {
             "InvalidParameterValue: The parameter DashboardNames must have at least one name.");
 }
 
-TEST(DashboardOperations, InvalidOnesAreRefused) {
+TEST(DashboardOperations, RejectInvalidDashboards) {
   DashboardWorld world;
   EXPECT_EQ(world.refuse("{\"InvalidJson\": true"),
             "InvalidParameterInput: The field DashboardBody must be a valid JSON object: It is not "
@@ -61,7 +61,7 @@ TEST(DashboardOperations, InvalidOnesAreRefused) {
   EXPECT_EQ(world.call<aws::GetDashboard>({.dashboard_name = "big"})->dashboard_body, big);
 }
 
-TEST(DashboardBody, FaultsAndWarningsNameTheirPlace) {
+TEST(DashboardBody, NamesThePathOfFaultsAndWarnings) {
   const auto first = [](std::string_view body) {
     const auto check = check_body(body);
     if (!check.errors.empty()) return check.errors[0].path + " " + check.errors[0].message;

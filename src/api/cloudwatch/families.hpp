@@ -1,4 +1,4 @@
-// Registers the families of CloudWatch's operations, which operations.hpp registers together.
+// Registers CloudWatch's operations by subject. operations.hpp registers all of them.
 //
 // Threads: called before requests arrive. Lifetime: settings and services outlive the table.
 #pragma once

@@ -1,4 +1,4 @@
-// The operations on rules of Contributor Insights.
+// Implements the operations on rules of Contributor Insights.
 #include "shapes/cloudwatch.hpp"
 
 #include <algorithm>
@@ -83,7 +83,7 @@ Outcome<aws::DescribeInsightRulesOutput> describe_rules(InsightRules& rules, con
   return out;
 }
 
-// Carries out `step` for each name, and lists those that are unknown.
+// Calls `step` for each name, and lists the unknown names.
 template <class Output, class Step>
 Outcome<Output> each_rule(const std::vector<std::string>& names, const Step& step) {
   Output out;

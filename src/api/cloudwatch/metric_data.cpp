@@ -1,4 +1,4 @@
-// GetMetricData: statistics of metrics and expressions over them.
+// Implements GetMetricData: statistics of metrics, and expressions over them.
 #include "shapes/cloudwatch.hpp"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ struct Answers {
   std::optional<std::string> next_token;
 };
 
-// A page: the results from a datapoint on, in which a result that ends later is partial. The token
-// is the number of datapoints before the page.
+// Cuts a page out of the results, from a datapoint on. A result that continues on the next page is
+// partial. The token is the number of datapoints before the page.
 Answers page_of(std::vector<aws::MetricDataResult> all, size_t skip, size_t count_max) {
   Answers out;
   size_t before = 0, used = 0;
@@ -30,7 +30,7 @@ Answers page_of(std::vector<aws::MetricDataResult> all, size_t skip, size_t coun
     const size_t size = each.values->size();
     const size_t first = skip > before ? std::min(skip - before, size) : 0;
     before += size;
-    // A result that earlier pages have shown whole.
+    // Earlier pages have the whole result.
     if (skip > 0 && first == size && before <= skip) continue;
     const size_t taken = std::min(size - first, count_max - used);
     used += taken;

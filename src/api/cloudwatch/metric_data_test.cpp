@@ -51,7 +51,7 @@ struct DataWorld : OperationsWorld {
   std::optional<std::string> token;
 };
 
-TEST(GetMetricData, StatisticsAndExpressions) {
+TEST(GetMetricData, ReturnsStatisticsAndExpressions) {
   DataWorld world;
   auto errors = DataWorld::metric("e", "errors");
   EXPECT_EQ(world.text_of(world.request({errors})), "e errors Sum Complete: 1 2 3 4 5")
@@ -72,7 +72,7 @@ TEST(GetMetricData, StatisticsAndExpressions) {
             "p requests p99 Complete: 100 100 100 100 100");
 }
 
-TEST(GetMetricData, PagesHoldEachValueOnce) {
+TEST(GetMetricData, ReturnsEachValueOnOnePage) {
   DataWorld world;
   auto in = world.request({DataWorld::metric("e", "errors"), DataWorld::metric("x", "absent"),
                            DataWorld::metric("r", "requests")});
@@ -89,7 +89,7 @@ TEST(GetMetricData, PagesHoldEachValueOnce) {
   EXPECT_EQ(world.refuse(in), "InvalidNextToken: Invalid next token");
 }
 
-TEST(GetMetricData, InvalidRequestsAreRejectedWithAwsTexts) {
+TEST(GetMetricData, RejectsInvalidRequestsWithAwssTexts) {
   DataWorld world;
   auto in = world.request({{.id = "a", .label = "x"}});
   EXPECT_EQ(world.refuse(in),

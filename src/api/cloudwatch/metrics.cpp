@@ -1,5 +1,5 @@
-// PutMetricData, GetMetricStatistics and ListMetrics. Checks constraints that the model does not
-// have, with AWS's texts.
+// Implements PutMetricData, GetMetricStatistics and ListMetrics. Checks the constraints that the
+// model lacks, with AWS's texts.
 #include "shapes/cloudwatch.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::optional<Failure> check_value(const std::string& name, double value) {
                                  " is invalid.");
 }
 
-// Checks a datum except for its values. `name`: of the datum in error messages: MetricData.member.1
+// Checks a datum except for its values. `name`: the datum in error messages, MetricData.member.1.
 std::optional<Failure> check_datum(const Context& context, const aws::MetricDatum& datum,
                                    const std::string& name) {
   const bool has_values = datum.values && !datum.values->empty();
@@ -171,7 +171,7 @@ Outcome<aws::Nothing> put(observe::Metrics& metrics, const Context& context,
   return aws::Nothing{};
 }
 
-// "1,441"
+// Formats "1,441".
 std::string with_commas(int64_t number) {
   std::string text = std::to_string(number);
   for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
@@ -213,7 +213,7 @@ Failure too_many_samples() {
       "time range.");
 }
 
-// Percentiles and the like by time and unit.
+// Extended statistics, such as percentiles, by time and unit.
 using Extended = std::map<std::pair<Instant, std::string>, std::map<std::string, double>>;
 
 Outcome<Extended> extended_statistics(observe::Metrics& metrics, const RequestedStatistics& wanted,

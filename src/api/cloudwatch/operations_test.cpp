@@ -32,7 +32,7 @@ struct World : OperationsWorld {
   }
 };
 
-TEST(CloudwatchOperations, ValuesCountsAndSetsAddUp) {
+TEST(CloudwatchOperations, SumValuesCountsAndSets) {
   World world;
   world.put({.timestamp = world.clock.now(), .value = 1});
   world.put({.timestamp = world.clock.now() + 1s, .values = {{2, 3}}, .counts = {{10, 1}}});
@@ -54,7 +54,7 @@ TEST(CloudwatchOperations, ValuesCountsAndSetsAddUp) {
   EXPECT_EQ(point.unit, "None");
 }
 
-TEST(CloudwatchOperations, OnlyRequestedStatisticsAreAnswered) {
+TEST(CloudwatchOperations, ReturnOnlyRequestedStatistics) {
   World world;
   world.put({.value = 1, .unit = "Seconds"});
   world.put({.value = 1, .unit = "Count"});
@@ -69,7 +69,7 @@ TEST(CloudwatchOperations, OnlyRequestedStatisticsAreAnswered) {
   EXPECT_TRUE(world.call<aws::GetMetricStatistics>(in)->datapoints->empty());
 }
 
-TEST(CloudwatchOperations, StartsAreRoundedDownByAge) {
+TEST(CloudwatchOperations, RoundStartTimesDownByAge) {
   World world;
   world.put({.timestamp = world.clock.now(), .value = 1});
   auto in = world.request(30s, 90s, 60);
@@ -81,7 +81,7 @@ TEST(CloudwatchOperations, StartsAreRoundedDownByAge) {
       << "12:00:07 becomes 12:00:05";
 }
 
-TEST(CloudwatchOperations, QuestionsAreChecked) {
+TEST(CloudwatchOperations, RejectInvalidQueries) {
   World world;
   const auto refuse = [&](const aws::GetMetricStatisticsInput& in) {
     return world.refusal<aws::GetMetricStatistics>(in);
@@ -108,7 +108,7 @@ TEST(CloudwatchOperations, QuestionsAreChecked) {
   }
 }
 
-TEST(CloudwatchOperations, DataAreChecked) {
+TEST(CloudwatchOperations, RejectInvalidData) {
   World world;
   const std::string name = "MetricData.member.1";
   EXPECT_EQ(world.refuse({}), "MissingParameter: At least one of the parameters " + name +
@@ -166,7 +166,7 @@ TEST(CloudwatchOperations, DataAreChecked) {
   EXPECT_EQ(world.metrics->list("eu-west-1", "", "")->size(), 1u);
 }
 
-TEST(CloudwatchOperations, PercentilesAreOfSingleValues) {
+TEST(CloudwatchOperations, ComputePercentilesOfSingleValues) {
   World world;
   const Instant at = world.clock.now() - 5min;
   std::vector<double> values;
@@ -191,7 +191,7 @@ TEST(CloudwatchOperations, PercentilesAreOfSingleValues) {
   EXPECT_EQ((*out).datapoints->size(), 2u);
 }
 
-TEST(CloudwatchOperations, MetricsAreListedByFilterAndPage) {
+TEST(CloudwatchOperations, ListMetricsByFilterAndPage) {
   World world;
   for (int i = 0; i < 501; ++i)
     world.put({.metric_name = "m" + std::to_string(1000 + i),

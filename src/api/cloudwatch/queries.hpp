@@ -14,8 +14,7 @@
 
 namespace trainyard::api::cloudwatch {
 
-// `name`: of the list in messages. The label of a query without one is "METRIC STATISTIC" or its
-// id.
+// `name`: the list in messages. A query without a label gets "METRIC STATISTIC" or its id.
 Outcome<std::vector<metric_math::Query>> to_queries(
     const Context& context, const std::vector<shapes::cloudwatch::MetricDataQuery>& queries,
     const std::string& name);

@@ -1,4 +1,5 @@
-// TagResource, UntagResource and ListTagsForResource, of alarms, dashboards and insight rules.
+// Implements TagResource, UntagResource and ListTagsForResource for alarms, dashboards and insight
+// rules.
 #include "shapes/cloudwatch.hpp"
 
 #include <functional>
@@ -22,7 +23,7 @@ constexpr size_t kTagsMax = 50;  // of one resource, as on AWS
 
 Failure unknown_resource() { return {404, "ResourceNotFoundException", "Unknown"}; }
 
-// A Tagged is the resource of an ARN. An alarm is in the region of its ARN.
+// Tagged is the resource that an ARN names. An alarm is in the ARN's region.
 struct Tagged {
   std::optional<alarms::AlarmKey> alarm;
   std::string dashboard;

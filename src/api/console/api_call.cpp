@@ -12,8 +12,9 @@
 namespace trainyard::api::console {
 namespace {
 
-// Operations that read, those of the form for new jobs, and those that change the keys and attached
-// policies of users. A page of another origin cannot call them (page_request.hpp).
+// The operations that pages may call: those that only read, those of the form for new jobs, and
+// those that change the keys and attached policies of users. A page of another origin cannot call
+// them (page_request.hpp).
 constexpr std::pair<std::string_view, std::string_view> kPageOperations[] = {
     {"trainyard", "ListJobs"},
     {"trainyard", "DescribeJob"},

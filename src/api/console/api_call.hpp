@@ -1,7 +1,7 @@
 // Turns a page's request into a signed request of an operation, on behalf of a session's principal.
 //
-// The API's handler receives the request as from any client: it verifies the signature, finds the
-// principal as it is now, and checks its rights, limits and the input. Pages can call only
+// The API's handler treats the request like any client's: it verifies the signature, finds the
+// principal's current state, and checks its rights and limits and the input. Pages can call only
 // operations that read, that start a job or save a template, and that change the keys or the
 // attached policies of a user.
 //
@@ -22,15 +22,15 @@
 
 namespace trainyard::api::console {
 
-// Returns the operation, or nullptr if pages may not call one of this name.
+// Returns the operation, or nullptr if pages may not call it.
 const shapes::OperationShape* find_page_operation(std::string_view service,
                                                   std::string_view operation);
 
-// Returns the session's principal for a request from this browser: conditions of policies on the
+// Describes the session's principal for a request from this browser. Conditions of policies on the
 // address and TLS apply to the browser's connection.
 Delegation delegation_for(const SignedIn& who, const net::RequestHead& from);
 
-// Returns true if the text has the form of a region's name.
+// Returns whether the text has the form of a region's name.
 bool is_region(std::string_view text);
 
 // Returns the address of a connection's peer, without its port.

@@ -7,7 +7,7 @@
 namespace trainyard::api::console {
 namespace {
 
-// Other files are not served.
+// The content types of served files; other files are not served.
 constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
     {".html", "text/html; charset=utf-8"},
     {".js", "text/javascript; charset=utf-8"},

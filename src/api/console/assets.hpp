@@ -1,7 +1,7 @@
-// Assets are the files of the console that npm built, read once into memory.
+// Assets has the console's files that npm built, read into memory once.
 //
-// Threads: immutable. Errors: of reading: not_found (the console was not built), invalid (a file or
-// the whole is too large).
+// Threads: immutable. Errors of read(): not_found (the console was not built), invalid (the files
+// are too large).
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ struct Asset {
 
 class Assets {
  public:
-  static constexpr size_t kBytesMax = 16 << 20;  // of all files; they stay in memory
+  static constexpr size_t kBytesMax = 16 << 20;  // the size of all files, which stay in memory
 
   // Reads index.html, sign-in.html, and the files of the folders `assets` and `sign-in`.
   static Result<Assets> read(const std::string& directory);
   explicit Assets(std::map<std::string, Asset, std::less<>> files) : files_(std::move(files)) {}
 
-  // `path`: "assets/main-1a2b.js". nullptr: not found.
+  // Returns nullptr if the file is not found. `path`: "assets/main-1a2b.js".
   const Asset* find(std::string_view path) const;
 
  private:

@@ -30,8 +30,8 @@ namespace {
 
 namespace own = shapes::trainyard;
 
-// Most calls have names and times. The largest has the request of a new job (100 KiB at most), as a
-// text in JSON.
+// Most calls have only names and times. The largest one has the request of a new job (at most 100
+// KiB) as a text in JSON.
 constexpr size_t kCallBytesMax = 256 << 10;
 constexpr size_t kSignInBytesMax = 4 << 10;
 constexpr size_t kLoggedBytesMax = 500;
@@ -169,7 +169,7 @@ class ConsoleHandler final : public Console {
   }
 
  private:
-  // S3 admits the signed request, or refuses it, before anything of it is read.
+  // S3 admits or rejects the signed request by its head.
   Choice choose_data(const net::RequestHead& head, std::shared_ptr<Admitted> admitted) {
     auto request = read_data_request(head);
     if (!request) return {.refusal = refuse(head, 400, request.error().message)};
@@ -196,7 +196,7 @@ class ConsoleHandler final : public Console {
     return found ? *found : nullptr;
   }
 
-  // Logs a refusal, and answers with it.
+  // Logs a rejection, and returns it as the response.
   net::Response refuse(const net::RequestHead& head, int status, std::string_view text,
                        std::string request_id = "") const {
     if (request_id.empty()) request_id = new_request_id(services_.random);
@@ -212,7 +212,7 @@ class ConsoleHandler final : public Console {
 
   // -- sessions
 
-  // Returns nothing if there is no such session, or if the key that opened it is no longer active.
+  // Returns nothing if the session is unknown, or if the key that opened it is no longer active.
   std::optional<SignedIn> find_session(std::string_view secret) const {
     const Instant now = services_.clock.now();
     auto who = sessions_.find(secret, now);
@@ -262,7 +262,7 @@ class ConsoleHandler final : public Console {
                             {"Expires", to_seconds(who->expires)}});
   }
 
-  // The views of many things that the principal may see in its region; pages offer no others.
+  // Returns the list views that the principal may see in its region. Pages offer only these.
   Json views_of(const std::optional<SignedIn>& who, const net::RequestHead& head) const {
     Json views = Json::array();
     const auto context = context_of(who, head, who->region);
@@ -291,7 +291,7 @@ class ConsoleHandler final : public Console {
     return views;
   }
 
-  // Checks many permissions, so it has a rate as calls have.
+  // Checks many permissions, so it counts for the rate limit like calls.
   net::Response rights(const Admitted& admitted, const net::Request& request) {
     const std::string named = query_value(request, "region");
     const std::string region = named.empty() ? admitted.who->region : named;
@@ -311,7 +311,7 @@ class ConsoleHandler final : public Console {
     return json_reply(200, *allowed);
   }
 
-  // A request that is signed with an access key, or a body with a token.
+  // Opens a session for a request that is signed with an access key, or that has a token.
   net::Response sign_in(const net::Request& request) {
     if (request.headers.has("authorization")) return prove(request);
     const auto body = parse_json(request.body);
@@ -340,7 +340,7 @@ class ConsoleHandler final : public Console {
       const auto text = answer ? string_at(*answer, name) : Result<std::string>(answer.error());
       return text ? *text : std::string();
     };
-    // Uses up the token, which is for the same principal: the session is opened for the key that
+    // Uses up the token, which is for the same principal. The session belongs to the key that
     // signed, and ends with it.
     if (kept->status != 200 || !sessions_.redeem(text_at("Token"), now))
       return refuse(request, 403, text_at("message"),
@@ -356,7 +356,7 @@ class ConsoleHandler final : public Console {
     return out;
   }
 
-  // Returns the region that pages show first: the signature's, if it is one of this server's.
+  // Returns the region that pages show first: the signature's, if this server has it.
   std::string home_of(const Signer& signer) const {
     const std::string& signed_for = signer.claim.scope.region;
     for (const std::string& region : settings_.regions)

@@ -1,13 +1,13 @@
 // Makes the handler of the console, in front of the API's handler: pages below /console are the
 // console's, all other requests pass through.
 //
-// A page's requests are made with the rights of the session's principal, as they are at that time
-// (api_call.hpp). A browser signs in by a request that is signed with an access key, whose secret
-// stays in the browser, or by a one-time token of CreateConsoleSession. Both give it a session, as
-// a cookie that scripts cannot read.
+// A page's requests have the current rights of the session's principal (api_call.hpp). A browser
+// signs in by a request that is signed with an access key, whose secret stays in the browser, or by
+// a one-time token of CreateConsoleSession. Both give it a session, as a cookie that scripts cannot
+// read.
 //
-// Without a session every page is the sign-in page, and every other request gets the same error,
-// so a browser without a session learns nothing about the server.
+// Without a session, every page is the sign-in page, and every other request gets the same error,
+// which reveals nothing about the server.
 //
 // Threads: as net::Handler; stop() from any thread. Lifetime: settings, services, sessions, feed
 // and api outlive it. Errors: none.

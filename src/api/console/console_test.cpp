@@ -51,7 +51,7 @@ struct ConsoleWorld : ::testing::Test {
     for (const auto& [name, value] : fields) request.headers.add(name, value);
     return *in_memory::send(*console, std::move(request));
   }
-  // Sends a request as a page of the console does.
+  // Sends a request like a page of the console.
   Reply from_page(const std::string& method, const std::string& path, const std::string& cookie,
                   const std::string& body = "") {
     Fields fields{{"Sec-Fetch-Site", "same-origin"}};
@@ -94,7 +94,7 @@ struct ConsoleWorld : ::testing::Test {
 
 // -- signing in
 
-TEST_F(ConsoleWorld, AnAccessKeySignsIn) {
+TEST_F(ConsoleWorld, SignsInWithAnAccessKey) {
   const std::string cookie = signed_in(tenants.owner);
   EXPECT_EQ(from_page("GET", "", cookie).body, "the application");
   const Json session = from_page("GET", "session", cookie).json();
@@ -104,19 +104,19 @@ TEST_F(ConsoleWorld, AnAccessKeySignsIn) {
                                            "dashboards", "users"}));
 }
 
-TEST_F(ConsoleWorld, ASessionNamesTheViewsThatItsPrincipalMaySee) {
+TEST_F(ConsoleWorld, NamesTheViewsThatThePrincipalMaySee) {
   const Json session = from_page("GET", "session", signed_in(reader())).json();
   EXPECT_EQ(session["Views"], Json::array({"jobs"}));
 }
 
-TEST_F(ConsoleWorld, TheSignatureMayBeForAnyRegion) {
+TEST_F(ConsoleWorld, AcceptsASignatureForAnyRegion) {
   Signing by = tenants.owner;
   by.region = "us-east-1";
   const std::string cookie = signed_in(by);
   EXPECT_EQ(from_page("GET", "session", cookie).json()["Region"], "eu-west-1");
 }
 
-TEST_F(ConsoleWorld, WrongSecretsDoNotSignIn) {
+TEST_F(ConsoleWorld, RejectsWrongSecrets) {
   Signing wrong = tenants.owner;
   wrong.keys.secret_access_key = "guess";
   const Reply reply = sign_in(wrong);
@@ -126,18 +126,18 @@ TEST_F(ConsoleWorld, WrongSecretsDoNotSignIn) {
   EXPECT_EQ(sign_in(wrong).status, 403);
 }
 
-TEST_F(ConsoleWorld, AUserWithoutThePermissionDoesNotSignIn) {
+TEST_F(ConsoleWorld, RejectsUsersWithoutThePermission) {
   const Reply reply = sign_in(tenants.add_user("poor", allow(R"("trainyard:ListJobs")", R"("*")")));
   EXPECT_EQ(reply.status, 403);
   EXPECT_NE(reply.body.find("trainyard:CreateConsoleSession"), std::string::npos) << reply.body;
 }
 
-TEST_F(ConsoleWorld, AJobsOwnKeysDoNotSignIn) {
+TEST_F(ConsoleWorld, RejectsAJobsOwnKeys) {
   EXPECT_EQ(sign_in(tenants.keys_of("mnist-1")).status, 403);
   EXPECT_EQ(token(tenants.keys_of("mnist-1")), "");
 }
 
-TEST_F(ConsoleWorld, ATokenSignsInOnce) {
+TEST_F(ConsoleWorld, SignsInOnceWithAToken) {
   const std::string secret = token(tenants.owner);
   ASSERT_EQ(secret.size(), 64u);
   const std::string body = R"({"Token":")" + secret + R"("})";
@@ -149,7 +149,7 @@ TEST_F(ConsoleWorld, ATokenSignsInOnce) {
   EXPECT_NE(second.body.find("used already"), std::string::npos);
 }
 
-TEST_F(ConsoleWorld, AnotherSitesPageDoesNotSignIn) {
+TEST_F(ConsoleWorld, RejectsSignInsFromOtherSites) {
   const std::string body = R"({"Token":")" + token(tenants.owner) + R"("})";
   const Fields others[] = {{{"Sec-Fetch-Site", "cross-site"}},
                            {{"Sec-Fetch-Site", "same-site"}},
@@ -160,14 +160,14 @@ TEST_F(ConsoleWorld, AnotherSitesPageDoesNotSignIn) {
   EXPECT_EQ(from_page("POST", "session", "", body).status, 204) << "and the token is not used up";
 }
 
-TEST_F(ConsoleWorld, BodiesWithoutATokenAreRefused) {
+TEST_F(ConsoleWorld, RejectsBodiesWithoutAToken) {
   for (const char* body : {"", "{}", "[]", "null", R"({"Token":7})", "\xff"})
     EXPECT_EQ(from_page("POST", "session", "", body).status, 403) << body;
 }
 
 // -- the end of a session
 
-TEST_F(ConsoleWorld, SigningOutEndsTheSession) {
+TEST_F(ConsoleWorld, EndsTheSessionAtSignOut) {
   const std::string cookie = signed_in(tenants.owner);
   const Reply reply = from_page("DELETE", "session", cookie);
   EXPECT_EQ(reply.status, 204);
@@ -175,13 +175,13 @@ TEST_F(ConsoleWorld, SigningOutEndsTheSession) {
   EXPECT_EQ(from_page("GET", "session", cookie).status, 401);
 }
 
-TEST_F(ConsoleWorld, ASessionEndsWithItsTime) {
+TEST_F(ConsoleWorld, EndsASessionAfterItsLifetime) {
   const std::string cookie = signed_in(tenants.owner);
   tenants.clock.advance(kSessionLifetime);
   EXPECT_EQ(from_page("GET", "session", cookie).status, 401);
 }
 
-TEST_F(ConsoleWorld, ASessionEndsWhenItsKeyIsDeactivated) {
+TEST_F(ConsoleWorld, EndsASessionWhenItsKeyIsDeactivated) {
   const std::string cookie = signed_in(reader());
   EXPECT_EQ(call("trainyard/ListJobs", cookie).status, 200);
   tenants.identities->put(
@@ -190,7 +190,7 @@ TEST_F(ConsoleWorld, ASessionEndsWhenItsKeyIsDeactivated) {
   EXPECT_EQ(from_page("GET", "", cookie).body, "the sign-in page");
 }
 
-TEST_F(ConsoleWorld, ASessionOfALinkEndsWhenItsKeyIsDeactivated) {
+TEST_F(ConsoleWorld, EndsASessionOfALinkWhenItsKeyIsDeactivated) {
   const std::string body = R"({"Token":")" + token(reader()) + R"("})";
   const std::string cookie = cookie_of(from_page("POST", "session", "", body));
   EXPECT_EQ(from_page("GET", "session", cookie).status, 200);
@@ -208,7 +208,7 @@ TEST_F(ConsoleWorld, ServesOnlyTheSignInPageWithoutASession) {
   EXPECT_EQ(send("GET", "/console").body, "the sign-in page");
 }
 
-TEST_F(ConsoleWorld, WithoutASessionEveryOtherRequestGetsTheSameError) {
+TEST_F(ConsoleWorld, AnswersAllOtherRequestsAlikeWithoutASession) {
   const Reply refusals[] = {
       call("trainyard/ListJobs", ""),
       call("trainyard/Nothing", ""),
@@ -229,7 +229,7 @@ TEST_F(ConsoleWorld, WithoutASessionEveryOtherRequestGetsTheSameError) {
   }
 }
 
-TEST_F(ConsoleWorld, EveryAnswerHasTheContentPolicy) {
+TEST_F(ConsoleWorld, SendsTheContentPolicyWithEveryResponse) {
   const std::string cookie = signed_in(tenants.owner);
   const Reply replies[] = {from_page("GET", "", ""),
                            from_page("GET", "", cookie),
@@ -248,7 +248,7 @@ TEST_F(ConsoleWorld, EveryAnswerHasTheContentPolicy) {
 
 // -- calls
 
-TEST_F(ConsoleWorld, APageCallsOperationsAsItsPrincipal) {
+TEST_F(ConsoleWorld, CallsOperationsAsThePrincipal) {
   const std::string cookie = signed_in(reader());
   const Reply described = call("trainyard/DescribeJob", cookie, R"({"JobName":"mnist-1"})");
   EXPECT_EQ(described.status, 200) << described.body;
@@ -259,14 +259,14 @@ TEST_F(ConsoleWorld, APageCallsOperationsAsItsPrincipal) {
   EXPECT_NE(refused.body.find("arn:aws:iam::123456789012:user/ann"), std::string::npos);
 }
 
-TEST_F(ConsoleWorld, ChangesOfRightsApplyAtOnce) {
+TEST_F(ConsoleWorld, AppliesChangesOfRightsAtOnce) {
   const std::string cookie = signed_in(reader());
   EXPECT_EQ(call("trainyard/ListJobs", cookie).status, 200);
   tenants.add_user("ann", allow(R"("trainyard:DescribeJob")", R"("*")"));
   EXPECT_TRUE(is_denied(call("trainyard/ListJobs", cookie)));
 }
 
-TEST_F(ConsoleWorld, ConditionsHoldForTheBrowsersAddress) {
+TEST_F(ConsoleWorld, AppliesConditionsToTheBrowsersAddress) {
   const auto only_from = [&](const char* address) {
     return tenants.add_user(
         "ann",
@@ -279,7 +279,7 @@ TEST_F(ConsoleWorld, ConditionsHoldForTheBrowsersAddress) {
   EXPECT_TRUE(is_denied(call("trainyard/ListJobs", cookie)));
 }
 
-TEST_F(ConsoleWorld, PagesCallNoOperationButThoseOfTheList) {
+TEST_F(ConsoleWorld, CallsOnlyListedOperations) {
   const std::string cookie = signed_in(tenants.owner);
   for (const char* operation :
        {"trainyard/KillJob", "trainyard/CreateConsoleSession", "sagemaker/StopTrainingJob",
@@ -289,7 +289,7 @@ TEST_F(ConsoleWorld, PagesCallNoOperationButThoseOfTheList) {
   EXPECT_TRUE(tenants.control.killed.empty());
 }
 
-TEST_F(ConsoleWorld, AnotherSitesPageMakesNoCall) {
+TEST_F(ConsoleWorld, RejectsCallsFromOtherSites) {
   const std::string cookie = signed_in(tenants.owner);
   const Fields others[] = {{{"Cookie", cookie}, {"Sec-Fetch-Site", "cross-site"}},
                            {{"Cookie", cookie}, {"Origin", "http://127.0.0.1:8888"}},
@@ -305,13 +305,13 @@ TEST_F(ConsoleWorld, AnotherSitesPageMakesNoCall) {
   EXPECT_EQ(from_page("GET", "session", cookie).status, 200);
 }
 
-TEST_F(ConsoleWorld, RegionsAreCheckedAsInEveryRequest) {
+TEST_F(ConsoleWorld, ChecksRegions) {
   const std::string cookie = signed_in(tenants.owner);
   EXPECT_EQ(call("trainyard/ListJobs", cookie, "{}", "mars-1").status, 400);
   EXPECT_EQ(call("trainyard/ListJobs", cookie, "{}", "eu%2Fwest").status, 400);
 }
 
-TEST_F(ConsoleWorld, ABucketNamedConsoleIsStillABucket) {
+TEST_F(ConsoleWorld, LeavesABucketNamedConsoleToS3) {
   const auto s3 = [&](const char* method, const char* target, const char* body) {
     return *in_memory::send(
         *console, in_memory::signed_request(method, target, {}, body, "s3", tenants.clock.now()));
@@ -347,7 +347,7 @@ TEST_F(Data, ListsBucketsAndObjectsAsS3Does) {
   EXPECT_EQ(objects.body.find("secret"), std::string::npos) << "another prefix";
 }
 
-// Whatever type and name its creator chose, nothing of an object runs.
+// No object runs as a script, whatever type and name its creator chose.
 TEST_F(Data, ShowsObjectsAsTextOrPictures) {
   put("page <1>.html", "<script>alert(1)</script>", "text/html");
   const Reply text = get("what=text&bucket=data&key=page%20%3C1%3E.html");
@@ -368,7 +368,7 @@ TEST_F(Data, ShowsObjectsAsTextOrPictures) {
             "attachment; filename*=UTF-8''page%20%3C1%3E.html");
 }
 
-TEST_F(Data, APreviewIsAPart) {
+TEST_F(Data, ShowsAPartAsPreview) {
   put("long", std::string(kTextBytesMax + 1, 'x'), "text/plain");
   const Reply text = get("what=text&bucket=data&key=long");
   EXPECT_EQ(text.status, 206);
@@ -392,7 +392,7 @@ TEST_F(Data, IsReadWithTheRightsOfThePrincipal) {
   EXPECT_EQ(get("what=text&bucket=data&key=nothing").status, 404);
 }
 
-TEST_F(Data, RefusesOtherRequests) {
+TEST_F(Data, RejectsOtherRequests) {
   for (const char* query : {"what=", "what=delete", "what=objects", "what=objects&bucket=..",
                             "what=objects&bucket=A%2FB", "what=text&bucket=data",
                             "what=text&bucket=data&key=", "bucket=data"})
@@ -520,7 +520,7 @@ TEST_F(Events, ReportThatALogMayNotBeRead) {
   EXPECT_EQ(events, (std::vector<std::string>{"hello", "denied", "jobs"}));
 }
 
-TEST_F(Events, WithoutTheRightToListAPageGetsEventsOfItsJobOnly) {
+TEST_F(Events, AreOnlyThoseOfThePagesJobWithoutTheRightToList) {
   const Signing by = tenants.add_user(
       "ann", allow(R"("trainyard:CreateConsoleSession","trainyard:DescribeJob")", R"("*")"));
   Json changed;
@@ -564,7 +564,7 @@ TEST_F(Events, EndWhenTheServerStops) {
   EXPECT_EQ(last, "hello");
 }
 
-TEST_F(ConsoleWorld, APrincipalWithoutRightsGetsNoEvents) {
+TEST_F(ConsoleWorld, SendsNoEventsWithoutRights) {
   const std::string nothing = allow(R"("trainyard:CreateConsoleSession")", R"("*")");
   const std::string cookie = signed_in(tenants.add_user("ann", nothing));
   EXPECT_EQ(from_page("GET", "events?region=eu-west-1", cookie).status, 403);

@@ -1,5 +1,5 @@
 // Turns a page's request for buckets and objects into a signed request of S3, on behalf of a
-// session's principal, and makes the response one that a browser shows as text or as a picture, and
+// session's principal, and the response into one that a browser shows as text or as a picture, and
 // never runs.
 //
 //   GET /console/objects?what=buckets                  ListBuckets
@@ -8,8 +8,8 @@
 //   GET /console/objects?what=image&bucket=B&key=K     the object, if named as a picture
 //   GET /console/objects?what=download&bucket=B&key=K  the object, which the browser saves
 //
-// Lists and errors are S3's XML. Parameters with control characters, long ones and unknown `what`
-// are refused.
+// Lists and errors are S3's XML. Parameters that are too long or have control characters, and
+// unknown values of `what`, are rejected.
 //
 // Threads: pure functions; `random` is callable from anywhere.
 #pragma once
@@ -31,12 +31,12 @@ enum class DataView { buckets, objects, text, image, download };
 
 struct DataRequest {
   DataView view = DataView::buckets;
-  std::string region;  // "": the session's
+  std::string region;  // "" = the session's
   std::string bucket, prefix, token, key;
 };
 
-inline constexpr uint64_t kTextBytesMax = 256 << 10;  // a preview: more than people read
-inline constexpr uint64_t kImageBytesMax = 16 << 20;  // a picture; browsers decode larger ones
+inline constexpr uint64_t kTextBytesMax = 256 << 10;  // of a preview; more than people read
+inline constexpr uint64_t kImageBytesMax = 16 << 20;  // of a picture
 inline constexpr int64_t kListedObjectsMax = 200;     // one page of a list
 
 // Errors: invalid, naming the parameter.
@@ -52,8 +52,8 @@ Result<net::RequestHead> sign_data_request(const DataRequest& request, const Sig
                                            const std::string& sealing_secret, Instant now,
                                            Random& random);
 
-// Returns the headers of the response to the page: type, length of what it is a part of, and the
-// policy. No header of the object's own passes.
+// Returns the headers of the response to the page: its type, the size of the whole object, and the
+// content policy. The object's own headers are left out.
 net::Headers data_headers(const DataRequest& request, int status, const net::Headers& from);
 
 }  // namespace trainyard::api::console

@@ -1,5 +1,5 @@
-// DataStream passes S3's response to a page: the bytes as they are, with the headers of
-// data_request.hpp in place of S3's.
+// DataStream forwards S3's response to a page: the bytes unchanged, and the headers of
+// data_request.hpp instead of S3's.
 //
 // Threads: confined to one, as net::Stream. Lifetime: the page's stream outlives it.
 #pragma once

@@ -50,7 +50,7 @@ Json shown(const std::vector<TailRange>& ranges) {
 
 }  // namespace
 
-// One stream while it runs. Confined to its thread.
+// Running is one stream while it runs. Confined to its thread.
 class EventStreams::Running {
  public:
   Running(EventStreams& streams, net::Stream& stream, const EventRequest& request)
@@ -118,7 +118,7 @@ class EventStreams::Running {
 
   Result<bool> send_lines() {
     const auto job = streams_.services_.control.find(key_);
-    if (!job) return false;  // it does not exist (yet), or the ledger is busy
+    if (!job) return false;  // the job does not exist yet, or the ledger is busy
     const auto lines = tail_.round(**job);
     if (!lines) return false;  // the next round retries
     if (tail_.denied() && !std::exchange(reported_denied_, true))

@@ -1,8 +1,8 @@
-// JobFeed remembers the last changes of jobs, for readers that follow them.
+// JobFeed stores the last changes of jobs, for readers that follow them.
 //
-// It is one ring for all readers: each has a position in it, so a slow reader costs no memory and
-// a change costs the same for one reader and for hundreds. A reader that falls behind by more than
-// the ring holds learns that, and reads the jobs again.
+// All readers share one ring buffer, and each has a position in it. So a slow reader costs no
+// memory, and the cost of a change does not depend on the number of readers. A reader that fell
+// behind by more than the ring gets `missed`, and reads all jobs again.
 //
 // Threads: callable from anywhere; publish() does not block. Errors: none.
 #pragma once
@@ -17,12 +17,12 @@ namespace trainyard::api::console {
 
 class JobFeed {
  public:
-  // Changes that the ring holds: four seconds of 1,000 changes a second, some 500 KiB.
+  // The size of the ring: four seconds with 1,000 changes a second, some 500 KiB.
   static constexpr size_t kChangesMax = 4096;
 
   void publish(const std::string& region, const std::string& job);
 
-  // Returns the position of a reader that has seen all changes so far.
+  // Returns the position behind all changes so far.
   uint64_t position() const;
 
   struct Changes {
@@ -30,6 +30,7 @@ class JobFeed {
     uint64_t position = 0;          // for the next call
     bool missed = false;            // the reader fell behind: any job may have changed
   };
+  // Returns the changes of the region since `position`.
   Changes since(uint64_t position, const std::string& region) const;
 
  private:

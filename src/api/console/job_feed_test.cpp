@@ -7,7 +7,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-TEST(JobFeed, AReaderGetsEachChangedJobOnce) {
+TEST(JobFeed, ReturnsEachChangedJobOnce) {
   JobFeed feed;
   feed.publish("eu-west-1", "before");
   const uint64_t begin = feed.position();
@@ -19,7 +19,7 @@ TEST(JobFeed, AReaderGetsEachChangedJobOnce) {
   EXPECT_TRUE(feed.since(changes.position, "eu-west-1").jobs.empty());
 }
 
-TEST(JobFeed, EachReaderHasItsOwnPosition) {
+TEST(JobFeed, KeepsReadersIndependent) {
   JobFeed feed;
   const uint64_t slow = feed.position();
   feed.publish("r", "a");
@@ -29,7 +29,7 @@ TEST(JobFeed, EachReaderHasItsOwnPosition) {
   EXPECT_EQ(feed.since(slow, "r").jobs, (Names{"a", "b"}));
 }
 
-TEST(JobFeed, AReaderThatFallsBehindMissesChanges) {
+TEST(JobFeed, TellsAReaderThatItMissedChanges) {
   JobFeed feed;
   const uint64_t begin = feed.position();
   for (size_t i = 0; i < JobFeed::kChangesMax; ++i) feed.publish("r", "j" + std::to_string(i));

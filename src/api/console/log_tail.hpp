@@ -23,12 +23,13 @@
 namespace trainyard::api::console {
 
 struct TailLine {
-  std::string host;  // "algo-2"; of an earlier attempt "algo-2 (1)"
+  std::string host;  // "algo-2"; for an earlier attempt "algo-2 (1)"
   Instant at;
   std::string text;
 };
 
-// The part of a stream that a round has read. Readers continue at both ends with GetLogEvents.
+// TailRange is the part of a stream that a round has read. Readers continue at both ends with
+// GetLogEvents.
 struct TailRange {
   std::string host;  // as in TailLine
   std::string group, stream;
@@ -47,11 +48,12 @@ class LogTail {
   using MayRead = std::function<bool(const std::string& group, const std::string& stream)>;
   LogTail(observe::Logs& logs, MayRead may_read) : logs_(logs), may_read_(std::move(may_read)) {}
 
-  // Returns the next lines of the job's streams. Fewer than kRoundLines: there are no more now.
+  // Returns the next lines of the job's streams. Fewer than kRoundLines lines are all that exist
+  // now.
   Result<std::vector<TailLine>> round(const domain::Job& job);
   // Returns the streams that had lines in the last round, or were read for the first time.
   const std::vector<TailRange>& ranges() const { return ranges_; }
-  // True if a stream was left out since the reader may not read it.
+  // Returns whether the last round left out a stream that the reader may not read.
   bool denied() const { return denied_; }
 
  private:

@@ -20,12 +20,12 @@ bool is_signed(const net::RequestHead& head) {
          head.query().find("AWSAccessKeyId=") != std::string_view::npos;
 }
 
-// Browsers send Sec-Fetch-Site to hosts that they trust (TLS, this machine), and Origin to all.
+// Browsers send Sec-Fetch-Site only to trustworthy hosts (TLS, this machine), and Origin to all.
 bool has_origin(const net::RequestHead& head) {
   return head.headers.has("sec-fetch-site") || head.headers.has("origin");
 }
 
-// The request that proves the possession of an access key.
+// Returns whether the request signs in with an access key.
 bool signs_in(const net::RequestHead& head, std::string_view path) {
   return head.method == "POST" && path == "session" && head.query().empty() &&
          head.headers.get("authorization").find("/trainyard/aws4_request") !=

@@ -1,8 +1,8 @@
-// Decides which requests are the console's, what they name, and which headers their answers have.
+// Classifies requests of the console, reads their parameters, and defines the headers of responses.
 //
 // The console shares the port with S3, where /console is also the address of a bucket with that
-// name. A signed request is never the console's, except the one that signs in; an unsigned request
-// of S3 is refused anyway.
+// name. A signed request is never the console's, except the one that signs in; S3 would reject an
+// unsigned request in any case.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -28,7 +28,7 @@ enum class Page {
 
 struct PageRequest {
   Page page = Page::none;
-  std::string_view path;                // behind "/console/": "assets/main.js"
+  std::string_view path;                // after "/console/": "assets/main.js"
   std::string_view service, operation;  // of a call
 };
 
@@ -44,14 +44,14 @@ std::string_view session_cookie(const net::RequestHead& head);
 // over TLS only.
 std::string format_session_cookie(std::string_view secret, bool tls);
 
-// Returns true if a page of this origin sent the request, by headers that browsers set and pages
+// Returns whether a page of this origin sent the request, by headers that browsers set and pages
 // cannot. A request without them does not come from a page.
 bool is_same_origin(const net::RequestHead& head);
-// Returns true if a page of another origin sent the request. For GET, where a page's own requests
-// may have neither header.
+// Returns whether a page of another origin sent the request. For GET requests, which may have
+// neither header if a page of this origin sends them.
 bool is_other_origin(const net::RequestHead& head);
 
-// Adds the headers that every answer of the console has.
+// Adds the headers that every response of the console has.
 void add_security_headers(net::Headers& headers);
 
 }  // namespace trainyard::api::console

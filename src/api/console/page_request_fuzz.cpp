@@ -38,31 +38,35 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CHECK(request.page == Page::none || head.path().starts_with("/console"),
         "other paths are the API's");
   CHECK(request.page == Page::call || request.service.empty(), "a call names its operation");
-  CHECK(is_utf8(query_value(head, "job")), "a value is text");
+  CHECK(is_utf8(query_value(head, "job")), "a parameter's value is UTF-8");
   if (const auto data = read_data_request(head)) {
-    CHECK(data->bucket.find('/') == std::string::npos, "a bucket is one part of a path");
-    CHECK(data->view != DataView::image || image_type_of(data->key), "pictures have their names");
+    CHECK(data->bucket.find('/') == std::string::npos, "a bucket has no slash");
+    CHECK(data->view != DataView::image || image_type_of(data->key),
+          "the name of a picture ends with an image type");
     SeededRandom random(1);
     const SignedIn who{.arn = "arn:aws:iam::123456789012:user/ann",
                        .access_key_id = "AKIAIOSFODNN7EXAMPLE",
                        .region = "eu-west-1"};
     if (const auto call = sign_data_request(*data, who, head, std::string(32, 's'), {}, random))
-      CHECK(call->target.find_first_of("\r\n ") == std::string::npos, "a target is one word");
+      CHECK(call->target.find_first_of("\r\n ") == std::string::npos,
+            "a target has no blanks or line ends");
     const net::Headers headers = data_headers(*data, 200, head.headers);
-    CHECK(headers.get("content-type").find("html") == std::string_view::npos, "nothing runs");
+    CHECK(headers.get("content-type").find("html") == std::string_view::npos,
+          "no response is HTML");
     for (const auto& [name, value] : headers.fields())
       CHECK(value.find_first_of("\r\n") == std::string::npos || name == "Content-Range",
-            "headers are lines");
+            "a header has no line ends");
   }
   const std::string_view secret = session_cookie(head);
   CHECK(head.headers.get("cookie").find(secret) != std::string_view::npos,
         "the secret is a part of the cookie");
   head.tls = size % 2 == 0;
-  CHECK(!is_same_origin(head) || !is_other_origin(head), "a page has one origin");
+  CHECK(!is_same_origin(head) || !is_other_origin(head),
+        "a page has either this origin or another one");
   net::RequestHead again;
   const std::string cookie = format_session_cookie(secret, head.tls);
   again.headers.add("Cookie", cookie);
-  CHECK(session_cookie(again) == secret, "a cookie that was set is read again");
+  CHECK(session_cookie(again) == secret, "a formatted cookie is read again");
   add_security_headers(again.headers);
   return 0;
 }

@@ -71,7 +71,7 @@ TEST(PageRequest, ReadsItsCookieAmongOthers) {
   EXPECT_EQ(session_cookie(head("GET", "/")), "");
 }
 
-TEST(PageRequest, TheCookieIsOutOfReachOfScriptsAndOtherSites) {
+TEST(PageRequest, SetsACookieThatScriptsAndOtherSitesCannotUse) {
   EXPECT_EQ(format_session_cookie("ab", false),
             "trainyard_console=ab; Path=/console; HttpOnly; SameSite=Strict");
   EXPECT_EQ(format_session_cookie("ab", true),
@@ -80,7 +80,7 @@ TEST(PageRequest, TheCookieIsOutOfReachOfScriptsAndOtherSites) {
             "trainyard_console=; Path=/console; HttpOnly; SameSite=Strict; Max-Age=0");
 }
 
-TEST(PageRequest, TellsItsOwnPagesFromOthers) {
+TEST(PageRequest, DistinguishesItsOwnPagesFromOthers) {
   const auto same = [](const Fields& fields, bool tls = false) {
     auto request = head("POST", "/console/session", fields);
     request.headers.add("Host", "yard.lan:4566");

@@ -1,5 +1,5 @@
-// Decides which of its calls a page offers: those that its principal may make at this moment. Each
-// call is authorized again when it is made.
+// Decides which calls a page offers: those that its principal may currently make. Each call is
+// authorized again when it is made.
 //
 // Threads: a pure function; it calls `may` in order. Errors: invalid (the request).
 #pragma once
@@ -20,8 +20,8 @@ inline constexpr size_t kRightsCallsMax = 256;  // a page has fewer buttons
 using MayCall = std::function<bool(const shapes::OperationShape& operation, const void* input)>;
 
 // `request`: {"Calls": [{"Service": "iam", "Operation": "CreateAccessKey", "Input": {..}}]}.
-// Returns {"Allowed": [true]}, an element for each call. False: the principal may not make it, or
-// no page may, or its input is malformed or incomplete.
+// Returns {"Allowed": [true]}, an element for each call. It is false if the principal or pages in
+// general may not make the call, or if its input is malformed or incomplete.
 Result<Json> rights_of(std::string_view request, const MayCall& may);
 
 }  // namespace trainyard::api::console

@@ -40,7 +40,7 @@ TEST(Rights, AreReturnedForEachCallInOrder) {
   EXPECT_EQ(users, (std::vector<std::string>{"ann", "bob"}));
 }
 
-TEST(Rights, AreFalseForCallsThatNoPageMakes) {
+TEST(Rights, AreFalseForCallsThatPagesMayNotMake) {
   for (const char* call :
        {R"({"Service":"iam","Operation":"CreateUser","Input":{"UserName":"ann"}})",
         R"({"Service":"nothing","Operation":"Nothing"})", R"({"Service":"iam"})", "{}", "7", "null",
@@ -48,7 +48,7 @@ TEST(Rights, AreFalseForCallsThatNoPageMakes) {
     EXPECT_EQ(allowed(call), Json::array({false})) << call;
 }
 
-TEST(Rights, AreFalseForInputsThatTheOperationWouldRefuse) {
+TEST(Rights, AreFalseForInputsThatTheOperationWouldReject) {
   for (const char* input :
        {"{}", "7", "[]", R"({"UserName":7,"AccessKeyId":"AKIA"})", R"({"UserName":"ann"})"})
     EXPECT_EQ(allowed(R"({"Service":"iam","Operation":"DeleteAccessKey","Input":)" +
@@ -114,7 +114,7 @@ struct RightsOfAUser : ::testing::Test {
   }
 };
 
-TEST_F(RightsOfAUser, AgreeWithTheAnswersToCalls) {
+TEST_F(RightsOfAUser, AgreeWithTheResponsesToCalls) {
   const Reply reply = post("rights?region=eu-west-1",
                            R"({"Calls":[{"Service":"iam","Operation":"ListUsers"},
                                         {"Service":"iam","Operation":"ListRoles"}]})");
@@ -139,7 +139,7 @@ TEST_F(RightsOfAUser, CountAsReadsForTheRateLimit) {
 }
 
 // On AWS, IAM has only the query protocol. Pages call it with JSON, as they call every service.
-TEST_F(RightsOfAUser, IamAnswersPagesInJson) {
+TEST_F(RightsOfAUser, LetPagesCallIamWithJson) {
   const Json users = post("api/iam/ListUsers", "{}").json();
   ASSERT_TRUE(users["Users"].is_array()) << dump(users);
   std::vector<std::string> names;

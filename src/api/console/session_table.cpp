@@ -11,7 +11,7 @@ constexpr size_t kSecretBytes = 32;
 constexpr size_t kSecretDigits = 2 * kSecretBytes;
 
 std::string hash_of(std::string_view secret) {
-  // A secret of another length was not issued here. It is not hashed: a peer may send a long one.
+  // A secret of another length is unknown. It is not hashed, since a peer may send a long one.
   return secret.size() == kSecretDigits ? signing::sha256_hex(secret) : std::string();
 }
 

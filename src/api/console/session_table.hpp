@@ -1,8 +1,8 @@
-// SessionTable holds one-time tokens, and the console sessions that they open.
+// SessionTable stores one-time tokens, and the console sessions that they open.
 //
 // A token is shown once, opens one session, and expires after kTokenLifetime. A session expires
-// after kSessionLifetime, or earlier with the keys that opened it. Both are 256 random bits, of
-// which only the hash is kept, so their comparison reveals nothing by its time. The table is in
+// after kSessionLifetime, or earlier with the keys that opened it. Both are 256 random bits.
+// Only their hashes are stored, so the duration of a comparison reveals nothing. The table is in
 // memory: a restart of the server ends all sessions.
 //
 // A session grants no rights. It names a principal, whose rights are looked up at each use.
@@ -24,18 +24,18 @@
 
 namespace trainyard::api::console {
 
-inline constexpr Duration kTokenLifetime = 5min;     // to click a link, not to keep it
+inline constexpr Duration kTokenLifetime = 5min;     // enough to click a link
 inline constexpr Duration kSessionLifetime = 12h;    // a working day
 inline constexpr size_t kTokensMax = 1024;           // some KiB each
 inline constexpr size_t kSessionsMax = 4096;         // likewise
 inline constexpr size_t kSessionsPerPrincipal = 64;  // browsers of one person
 
-// The principal of a session.
+// SignedIn is the principal of a session.
 struct SignedIn {
   Delegation delegation;
   std::string arn;
   std::string access_key_id;  // the key that signed in: the session ends when it is inactive
-  std::string region;         // the one that pages show first
+  std::string region;         // which pages show first
   Instant expires;            // of the session
 };
 
@@ -43,8 +43,8 @@ class SessionTable {
  public:
   explicit SessionTable(Random& random) : random_(random) {}
 
-  // Makes a token for the principal. `who.expires` limits the session in addition to
-  // kSessionLifetime; Instant{}: it does not.
+  // Makes a token for the principal. The session also ends at `who.expires`, unless that is
+  // Instant{}.
   ConsoleToken issue_token(SignedIn who, Instant now);
   // Uses up a token. Returns nothing if it is unknown, used or expired.
   std::optional<SignedIn> redeem(std::string_view token, Instant now);
@@ -57,7 +57,7 @@ class SessionTable {
  private:
   using Entries = std::map<std::string, SignedIn>;  // by the hash of the secret
 
-  // Makes a new entry of `who` fit within the limits.
+  // Removes expired and old entries, so that a new entry of `who` is within the limits.
   static void evict(Entries& entries, const SignedIn& who, size_t entries_max, Instant now);
 
   Random& random_;

@@ -20,7 +20,7 @@ struct Sessions : ::testing::Test {
   SessionTable table{random};
 };
 
-TEST_F(Sessions, ATokenOpensOneSession) {
+TEST_F(Sessions, OpenOnceByToken) {
   const ConsoleToken token = table.issue_token(ann(), kNow);
   EXPECT_EQ(token.secret.size(), 64u);
   EXPECT_EQ(token.expires, kNow + kTokenLifetime);
@@ -30,26 +30,26 @@ TEST_F(Sessions, ATokenOpensOneSession) {
   EXPECT_FALSE(table.redeem(token.secret, kNow)) << "it is used up";
 }
 
-TEST_F(Sessions, ATokenExpires) {
+TEST_F(Sessions, RejectExpiredTokens) {
   const ConsoleToken token = table.issue_token(ann(), kNow);
   EXPECT_FALSE(table.redeem(token.secret, kNow + kTokenLifetime));
   EXPECT_FALSE(table.redeem(token.secret, kNow)) << "a failed attempt uses it up as well";
 }
 
-TEST_F(Sessions, ATokenIsNotASessionId) {
+TEST_F(Sessions, DoNotAcceptATokenAsId) {
   const ConsoleToken token = table.issue_token(ann(), kNow);
   EXPECT_FALSE(table.find(token.secret, kNow));
   const std::string session = table.open(ann(), kNow);
   EXPECT_FALSE(table.redeem(session, kNow));
 }
 
-TEST_F(Sessions, ASessionLastsForItsLifetime) {
+TEST_F(Sessions, LastForTheirLifetime) {
   const std::string session = table.open(ann(), kNow);
   EXPECT_TRUE(table.find(session, kNow + kSessionLifetime - 1ms));
   EXPECT_FALSE(table.find(session, kNow + kSessionLifetime));
 }
 
-TEST_F(Sessions, ASessionOfTemporaryKeysEndsWithThem) {
+TEST_F(Sessions, EndWithTheirTemporaryKeys) {
   SignedIn who = ann();
   who.expires = kNow + 30min;
   const ConsoleToken token = table.issue_token(who, kNow);
@@ -60,14 +60,14 @@ TEST_F(Sessions, ASessionOfTemporaryKeysEndsWithThem) {
   EXPECT_FALSE(table.find(session, kNow + 30min));
 }
 
-TEST_F(Sessions, SigningOutClosesOneSession) {
+TEST_F(Sessions, CloseOneByOne) {
   const std::string one = table.open(ann(), kNow), other = table.open(ann(), kNow);
   table.close(one);
   EXPECT_FALSE(table.find(one, kNow));
   EXPECT_TRUE(table.find(other, kNow));
 }
 
-TEST_F(Sessions, UnknownSecretsAreNotFound) {
+TEST_F(Sessions, RejectUnknownSecrets) {
   table.open(ann(), kNow);
   EXPECT_FALSE(table.find("", kNow));
   EXPECT_FALSE(table.find(std::string(64, 'a'), kNow));
@@ -75,7 +75,7 @@ TEST_F(Sessions, UnknownSecretsAreNotFound) {
   table.close("");
 }
 
-TEST_F(Sessions, ANewSessionEvictsTheOldestOneOfItsPrincipal) {
+TEST_F(Sessions, EvictTheOldestOneOfAPrincipal) {
   SignedIn bob = ann();
   bob.arn = "arn:aws:iam::123456789012:user/bob";
   const std::string of_bob = table.open(bob, kNow);

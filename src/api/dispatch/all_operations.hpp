@@ -1,4 +1,4 @@
-// Lists the operations of every service.
+// Makes the table of the operations of all services.
 //
 // Lifetime: the services outlive the table.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace trainyard::api {
 
-// Makes the table, without CloudTrail's operations, which need the audit log (audit/audit.hpp).
+// CloudTrail's operations are left out: they need the audit log (audit/audit.hpp).
 OperationTable all_operations(const Settings& settings, const Services& services);
 
 }  // namespace trainyard::api

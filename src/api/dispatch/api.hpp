@@ -14,8 +14,8 @@
 
 namespace trainyard::api {
 
-// `audit`: gets a record of each request that is_recorded (audit/audit.hpp). nullptr: no request is
-// recorded.
+// `audit`: gets a record of each request that is_recorded() accepts (audit/audit.hpp); nullptr = no
+// audit log.
 std::unique_ptr<net::Handler> make_api(const Settings& settings, const Services& services,
                                        observe::AuditLog* audit = nullptr);
 

@@ -1,8 +1,8 @@
-// A Call is the state of one request from its head to its answer. CallRecorder writes its
-// outcome to the server's log, the statistics and the audit log.
+// A Call is the state of one request from its head to its response. CallRecorder writes the outcome
+// to the server's log, the statistics and the audit log.
 //
 // Threads:  a Call is confined to one thread at a time; CallRecorder: call from anywhere.
-// Errors:   none; what cannot be written to the audit log is logged (audit.hpp).
+// Errors:   none; a failed write to the audit log is logged (audit.hpp).
 // Lifetime: the head outlives its Call; the services outlive their CallRecorder.
 #pragma once
 
@@ -30,17 +30,18 @@ struct Call {
   Match route;
   Context context;
   std::chrono::nanoseconds begun;
-  // ARNs for the audit log, known once the input is decoded. Shared with the call that answers
+  // ARNs for the audit log, set once the input is decoded. Shared with the call that responds
   // later.
   std::shared_ptr<std::vector<std::string>> resources =
       std::make_shared<std::vector<std::string>>();
-  std::string host = {};  // where a shell runs
+  std::string host = {};  // of a shell
 };
 
-// Returns a service for the form of a failure: an unknown service has the JSON protocol's.
+// Returns the service that determines the form of a failure; for an unknown service, one with the
+// JSON protocol.
 const shapes::Service& service_of(const Call& call);
 
-// Fills the context with the verified signature, and with what the connection says.
+// Fills the context from the verified signature and from the connection.
 void accept(Call& call, const Signer& signer);
 
 // Makes a UUID.
@@ -48,14 +49,14 @@ std::string new_request_id(Random& random);
 
 class CallRecorder {
  public:
-  // `audit`: nullptr: there is no audit log.
+  // `audit` nullptr = no audit log.
   CallRecorder(const Services& services, observe::AuditLog* audit);
 
-  // `code`: of the error; "" = none.
+  // Records a finished request. `code`: of the error; "" = none.
   void record(const Call& call, int status, std::string_view code);
-  // `opened`: of the monotonic clock.
+  // Records the end of a shell. `opened`: by the monotonic clock.
   void record_end_of_shell(const Call& call, std::chrono::nanoseconds opened);
-  // Notes the ARNs that the audit log names. Requires: `input` is an input of the call's operation.
+  // Sets call.resources for the audit log. Requires: `input` is an input of the call's operation.
   void note_resources(const Call& call, const void* input) const;
 
  private:

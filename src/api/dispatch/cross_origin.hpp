@@ -1,8 +1,8 @@
-// Answers S3's requests from pages of other origins: preflights, which browsers send unsigned, and
-// the headers of other responses. The bucket has the rules (s3/cors.hpp).
+// CrossOrigin answers preflights of S3, which browsers send unsigned, and makes the CORS headers of
+// other responses, by the rules of the bucket (s3/cors.hpp).
 //
-// The rules of the last requested buckets are cached in parsed form: preflights are unsigned,
-// and are answered on the thread that serves all connections.
+// It caches the parsed rules of the last requested buckets, since preflights are answered on the
+// thread that serves all connections, for any client.
 //
 // Threads: callable from many threads at once; does not block. Lifetime: control outlives it.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace trainyard::api {
 
-// Documents of CORS have at most 64 KiB.
+// The maximum of cached buckets, whose documents have at most 64 KiB.
 inline constexpr size_t kParsedCorsMax = 256;
 
 class CrossOrigin {
@@ -28,16 +28,16 @@ class CrossOrigin {
   explicit CrossOrigin(control::Control& control) : settings_(control) {}
 
   static bool is_preflight(const net::RequestHead& head) { return head.method == "OPTIONS"; }
-  // The response to a preflight, without the request's id. Failures: S3's.
+  // Makes the response to a preflight, without the request's id. Failures: S3's.
   Outcome<net::Response> answer_preflight(const net::RequestHead& head) const;
 
-  // The headers to add to the response to any other request: none without a header Origin, and
-  // none if no rule of the bucket allows the request.
+  // Returns the headers to add to the response to any other request: none without a header Origin,
+  // or if no rule of the bucket allows the request.
   NameValues headers_for(const net::RequestHead& head) const;
   void add_to(net::Response& response, const net::RequestHead& head) const;
 
-  // The rules of a bucket, the same until they are changed; nullptr: none.
   using Rules = std::shared_ptr<const shapes::s3::CORSConfiguration>;
+  // Returns the rules of a bucket: the same object until they are changed; nullptr = none.
   Rules rules_of(const std::string& bucket) const;
   size_t parsed() const;
 

@@ -18,7 +18,7 @@ Result<void> read_rest_json(const shapes::OperationShape& operation, const net::
   return read_json(*operation.input, body, input);
 }
 
-// EC2 names one missing parameter, as requests call it.
+// EC2's text names only one missing parameter, by its name in requests.
 std::optional<Failure> missing_in_ec2(const shapes::OperationShape& operation, const void* input) {
   if (!operation.service->ec2_query) return {};
   for (const auto& member : operation.input->members)
@@ -28,7 +28,7 @@ std::optional<Failure> missing_in_ec2(const shapes::OperationShape& operation, c
   return {};
 }
 
-// Deliveries are younger than the rest of CloudWatch Logs, and have another name for it.
+// The operations on deliveries have another error code than the rest of CloudWatch Logs.
 Failure constraint_failure(const shapes::OperationShape& operation, std::string violations) {
   if (operation.service->name == "logs" && operation.name.find("Deliver") != std::string_view::npos)
     return validation_exception(std::move(violations));
@@ -59,8 +59,8 @@ std::optional<Failure> decode_s3_input(const Match& route, const net::RequestHea
   const shapes::Shape* shape = operation.input;
   if (!shape) return {};
   const NameValues headers = without_chunked_encoding(head.headers.fields());
-  // As on S3, a configuration is stored as it was meant or refused: a rule whose misspelled filter
-  // was ignored would be about all objects.
+  // As on S3, unknown elements are errors: a rule with a misspelled filter would apply to all
+  // objects.
   const RestRequest request{{{"Bucket", address.bucket}, {"Key", address.key}},
                             address.query,
                             headers,

@@ -14,17 +14,18 @@
 
 namespace trainyard::api {
 
-// Decodes for all services but S3. `parameters`: of the query protocol. `input` is a structure of
-// the operation's input; operations without input take nullptr.
+// Decodes the input of a service other than S3. `parameters`: of the query protocol. `input`: a
+// structure of the operation's input; nullptr for an operation without input.
 std::optional<Failure> decode_input(Protocol protocol, const shapes::OperationShape& operation,
                                     const net::RequestHead& head, const std::string& body,
                                     const NameValues& parameters, const Constraints& constraints,
                                     void* input);
 
-// head: the body has not been read yet, so members of the body may be missing.
+// `head`: the body has not been read yet, so members in it may be missing.
 enum class S3Part { head, whole };
 
-// Checks only that required members are present: for other constraints S3 has specific errors.
+// Decodes the input of an S3 request. Of the constraints, it checks only required members, since S3
+// has specific errors for the others.
 std::optional<Failure> decode_s3_input(const Match& route, const net::RequestHead& head,
                                        const std::string& body, S3Part part, void* input);
 

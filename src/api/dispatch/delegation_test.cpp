@@ -18,7 +18,7 @@ constexpr const char* kCampaignArn = "arn:aws:trainyard:eu-west-1:123456789012:c
 struct DelegatingTenants : TestTenants {
   DelegatedAccess access{settings, services};
 
-  // The record that a campaign stores of the principal of these keys.
+  // Returns the record that a campaign stores of the principal of these keys.
   campaign::Principal kept(const Signing& by) {
     Context context{.region = "eu-west-1", .now = clock.now(), .source_ip = "192.0.2.7"};
     const Principals principals(settings, control);
@@ -34,7 +34,7 @@ struct DelegatingTenants : TestTenants {
   Signing keys_for(const campaign::Principal& principal) {
     return {access.keys_for(principal), "eu-west-1"};
   }
-  // "200", or the body of the error.
+  // Returns "200", or the body of the error.
   std::string get(const std::string& path, const campaign::Principal& by) {
     const auto reply = s3("GET", path, "", keys_for(by));
     return reply.status == 200 ? "200" : reply.body;
@@ -51,7 +51,7 @@ struct DelegatingTenants : TestTenants {
   }
 };
 
-TEST(CampaignRights, AreTheUsersAtEachUse) {
+TEST(CampaignRights, AreTheUsersRightsAtEachUse) {
   DelegatingTenants tenants;
   const auto ann = tenants.kept(tenants.add_user("ann", kReadTrain));
   EXPECT_EQ(ann.arn, "arn:aws:iam::123456789012:user/ann");
@@ -82,7 +82,7 @@ TEST(CampaignRights, AreTheUsersAtEachUse) {
   expect_access_denied(tenants.get("/data/train/part-0", ann), "the user no longer exists");
 }
 
-TEST(CampaignRights, JobsCountForThePersonAndRolesMustBePassed) {
+TEST(CampaignRights, AccountJobsToTheUserAndNeedPassRole) {
   DelegatingTenants tenants;
   tenants.add_role("mine", allow(R"("s3:*")", R"("*")"),
                    R"({"Service":"sagemaker.amazonaws.com"})");
@@ -108,7 +108,7 @@ TEST(CampaignRights, JobsCountForThePersonAndRolesMustBePassed) {
                        "iam:PassRole on resource: arn:aws:iam::123456789012:role/bobs");
 }
 
-TEST(CampaignRights, SessionRightsEndWithTheSession) {
+TEST(CampaignRights, EndWithTheSession) {
   DelegatingTenants tenants;
   tenants.add_role("runner", allow(R"("s3:GetObject")", R"("arn:aws:s3:::*")"), R"({"AWS":"*"})");
   const auto limited = tenants.kept(tenants.session("runner", 15min, kReadTrain));
@@ -134,7 +134,7 @@ TEST(CampaignRights, SessionRightsEndWithTheSession) {
   expect_access_denied(tenants.get("/bob/secret", second), "the role no longer exists");
 }
 
-TEST(CampaignRights, JobRightsEqualTheRolesAndEndWithTheAttempt) {
+TEST(CampaignRights, OfAJobEndWithItsAttempt) {
   DelegatingTenants tenants;
   const auto job = tenants.kept(tenants.keys_of("mnist-1"));
   EXPECT_EQ(tenants.get("/data/train/part-0", job), "200");
@@ -158,13 +158,13 @@ TEST(CampaignRights, JobRightsEqualTheRolesAndEndWithTheAttempt) {
   tenants.put_job(ended);
   for (const auto& one : {job, chained})
     expect_access_denied(tenants.get("/data/train/part-0", one),
-                         "the job's attempt that the session ends with is over");
+                         "the job's attempt, with which the session expires, has ended");
   ended.attempts.push_back({.number = 2, .state = domain::AttemptState::running});
   tenants.put_job(ended);
-  expect_access_denied(tenants.get("/data/train/part-0", job), "is over");
+  expect_access_denied(tenants.get("/data/train/part-0", job), "has ended");
 }
 
-TEST(CampaignRights, OwnerRightsOutliveTheKeyButNotTheOwner) {
+TEST(CampaignRights, OfAnOwnerOutliveTheKeyButNotTheOwner) {
   DelegatingTenants tenants;
   const auto owner = tenants.kept(tenants.owner);
   const campaign::Principal before_records;
@@ -179,7 +179,7 @@ TEST(CampaignRights, OwnerRightsOutliveTheKeyButNotTheOwner) {
   expect_access_denied(tenants.get("/bob/secret", owner), "its owner's key was removed");
 }
 
-TEST(CampaignRights, KeysAreSealedAndRecordsAreRead) {
+TEST(CampaignRights, UseSealedKeysAndStoredRecords) {
   DelegatingTenants tenants;
   const auto ann = tenants.kept(tenants.add_user("ann", kReadTrain));
   Signing forged = tenants.keys_for(ann);
@@ -246,7 +246,7 @@ class StartedCampaigns final : public campaign::Campaigns {
       R"({"name":"ann-1","query":"SELECT 1","training_job":{}})";
 };
 
-TEST(CampaignRights, StartingOneTakesTheRightToStartThatOne) {
+TEST(CampaignRights, AreNeededToStartACampaign) {
   DelegatingTenants tenants;
   StartedCampaigns campaigns;
   tenants.services.campaigns = &campaigns;

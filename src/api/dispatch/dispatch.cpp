@@ -1,5 +1,5 @@
-// Passes a request to its operation and back: route, authenticate, decode, check, authorise, call,
-// encode, log.
+// Implements the API's handler: it routes, authenticates, decodes, checks and authorises a request,
+// calls its operation, and encodes and logs the response.
 #include <algorithm>
 #include <any>
 #include <map>
@@ -39,8 +39,8 @@ namespace {
 
 constexpr Duration kDeadline = 60s;  // botocore's read timeout
 
-// Names the operation of a request that this server does not offer. A service that it does not know
-// is named by the scope of the signature: "DescribeRepositories of the service ecr".
+// Names the operation of a request that this server does not offer. An unknown service is named by
+// the scope of the signature: "DescribeRepositories of the service ecr".
 std::string name_of(const Route& route, const net::RequestHead& head) {
   const std::string scope = route.service ? "" : scope_service(head);
   if (scope.empty()) return route.operation_name;
@@ -131,8 +131,8 @@ class Api final : public net::Handler {
   }
 
   void handle(net::Request request, std::unique_ptr<net::Responder> responder) override {
-    // Shared by the call and its answer, which may come from another thread. The answer is the last
-    // owner.
+    // Shared by the call and its response, which may come from another thread. The response is the
+    // last owner.
     const std::shared_ptr<net::Responder> to(std::move(responder));
     guarded(
         request,
@@ -173,7 +173,7 @@ class Api final : public net::Handler {
 
   static Admitted& admitted_of(const net::RequestHead& head) {
     const auto* admitted = std::any_cast<std::shared_ptr<Admitted>>(&head.finding);
-    CHECK(admitted, "choose() comes before preface(), handle() and stream()");
+    CHECK(admitted, "choose() was called before preface(), handle() and stream()");
     return **admitted;
   }
 
@@ -300,7 +300,7 @@ class Api final : public net::Handler {
       return reply(std::move(*passed));
     }
 
-    // The head may be gone when the answer comes, so the answer has a call without one.
+    // The head may no longer exist when the response comes, so the response has a call without one.
     static const net::RequestHead kNoHead;
     auto later =
         std::make_shared<Call>(Call{kNoHead, call.route, call.context, call.begun, call.resources});
@@ -310,8 +310,8 @@ class Api final : public net::Handler {
                 });
   }
 
-  // Called only for requests with a valid signature, so that no client can use up the rate of
-  // another principal.
+  // Called only for requests with a valid signature, so that no client can use up another
+  // principal's rate.
   bool is_throttled(const Call& call, const Entry& entry) {
     const bool admitted = limiter_.admit(call.context.principal.name, class_of(*entry.shape),
                                          settings_.rate_limits(), services_.clock.monotonic());
@@ -319,8 +319,8 @@ class Api final : public net::Handler {
     return !admitted;
   }
 
-  // Jobs, quotas and logs are stored by region, so an unconfigured region would begin with none.
-  // Buckets are not stored by region, and STS and IAM have none.
+  // Jobs, quotas and logs are stored by region, so an unconfigured region would be empty. Buckets
+  // are not stored by region, and STS and IAM have no regions.
   std::optional<Failure> refuse_region(const Call& call) const {
     const std::string& region = call.context.region;
     if (settings_.regions.empty() || is_global(call.route.service) ||

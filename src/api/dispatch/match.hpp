@@ -1,5 +1,4 @@
-// Match is the operation that a request names, found once: its route, and its entry in the table of
-// operations.
+// Match is the operation of a request: its route, and its entry in the table of operations.
 //
 // Threads: pure functions. Private to this module.
 #pragma once
@@ -15,23 +14,23 @@ namespace trainyard::api {
 
 struct Match : Route {
   const Entry* entry = nullptr;  // nullptr: unknown, or (query protocol) named by the body
-  bool shell = false;            // of a shell in a host
+  bool shell = false;            // the request opens a shell
   // For S3, after match_s3():
   S3Address address = {};
-  std::optional<Failure> failure = {};  // the response, if no operation matches
+  std::optional<Failure> failure = {};  // set if no operation matches
 };
 
-// Finds all but S3's operations by the head of a request.
+// Finds the operation of a request by its head, except for S3's.
 Match match(const OperationTable& table, const net::RequestHead& head);
 
-// Finds the operation of an S3 request. Separate, since it takes longer: call it once the signature
-// is verified.
+// Finds the operation of an S3 request. It takes longer than match(): call it once the signature is
+// verified.
 void match_s3(const OperationTable& table, const net::RequestHead& head, Match& match);
 
-// Finds the operation of a request in the query protocol by its name, from the body.
+// Finds the operation of a request in the query protocol by the name in its body.
 void match_name(const OperationTable& table, const std::string& name, Match& match);
 
-// Returns whether the operation, or one that the body may name, blocks its thread.
+// Returns whether the operation may block its thread. True if only the body names it.
 bool may_block(const OperationTable& table, const Match& match);
 
 }  // namespace trainyard::api

@@ -1,5 +1,5 @@
-// Responds to a request while the server is not ready: 503 in the form of the request's protocol,
-// upon which clients retry. `why` is a sentence for people.
+// Makes the response to a request while the server is not ready: 503 in the form of the request's
+// protocol, which makes clients retry. `why`: a sentence for users.
 //
 // Threads: pure function.
 #pragma once

@@ -1,6 +1,6 @@
-// Handles uploads from a browser's form: a POST of multipart/form-data to a bucket. The fields come
-// first, with a policy document and its signature. They are decoded and verified before the file is
-// read. Only the fields describe the object; the headers of the request do not.
+// PostForm handles an upload from a browser's form: a POST of multipart/form-data to a bucket. The
+// fields come first, with a policy document and its signature. They are decoded and verified before
+// the file is read. Only the fields describe the object; the headers of the request do not.
 //
 // Threads: one at a time: the I/O thread, then the stream's.
 // Errors:  failures with S3's texts.
@@ -27,10 +27,10 @@ inline constexpr size_t kFormPrefaceBytesMax = 64 << 10;
 
 class PostForm {
  public:
-  // nullptr: the request is not such a form, or its head has a signature.
+  // Returns nullptr if the request is not such a form, or if its head has a signature.
   static std::unique_ptr<PostForm> of(const net::RequestHead& head);
 
-  // Takes the next bytes. Returns true once the fields are complete.
+  // Decodes the next bytes. Returns true once the fields are complete.
   Outcome<bool> feed(std::string_view bytes);
 
   // The functions below require that the fields are complete.
@@ -38,13 +38,13 @@ class PostForm {
   // Verifies the signature, and checks the policy for this bucket at this time.
   Outcome<Signer> check(const Authenticator& authenticator, const net::RequestHead& head,
                         Instant now);
-  // The head of the PUT that is equivalent to the form.
+  // Returns the head of the equivalent PUT.
   const net::RequestHead& put_head() const { return put_head_; }
   S3Address address() const { return {bucket_, key_, {}}; }
   // Reads the file, whose size the policy limits. Lifetime: the form and the stream outlive the
   // body.
   std::unique_ptr<Body> open_body(net::Stream& stream);
-  // The response that the form selects: 204, 200 or 201, or a redirect. `etag` with quotes.
+  // Makes the response that the form selects: 204, 200 or 201, or a redirect. `etag`: with quotes.
   net::Response reply(const std::string& etag, std::string_view request_id) const;
 
  private:

@@ -96,7 +96,7 @@ Result<std::string> on_behalf_of(const Context& context) {
   if (context.principal.owner()) return std::string();
   Delegation delegation = delegation_of(context);
   RoleSession& session = delegation.session;
-  // The job's attempt runs, as this server has checked. The other server does not have the job.
+  // This server has checked that the job's attempt runs. The other server does not have the job.
   if (context.principal.job && !session.assumed)
     session.expires = context.now + kPassedSessionLifetime;
   session.job_region.clear();

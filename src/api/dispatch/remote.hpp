@@ -1,5 +1,5 @@
-// Forwards requests for regions of other servers. A request is checked here like any other, signed
-// again with the configured keys for that server, and forwarded; the response is returned
+// Remotes forwards requests for regions of other servers. This server checks a request like any
+// other, signs it with the configured keys for the other server, and returns its response
 // unchanged. A header describes the principal on whose behalf the request is made
 // (auth/delegation.hpp), and the other server authorises it by its own policies.
 //
@@ -25,8 +25,8 @@ namespace trainyard::api {
 // Returns whether the service has no regions. True for nullptr, an unknown service.
 bool is_global(const shapes::Service* service);
 
-// The value of kDelegationHeader: the principal on whose behalf a request is forwarded. "" for the
-// owner, whose requests have the rights of the configured keys.
+// Returns the value of kDelegationHeader, which describes the principal on whose behalf a request
+// is forwarded; "" for the owner, whose requests have the rights of the configured keys.
 Result<std::string> on_behalf_of(const Context& context);
 
 using RemoteRegions = std::map<std::string, client::Remote>;

@@ -1,6 +1,8 @@
-// Opens a shell in a running host: GET /trainyard/shell requests an upgrade, signed like any
-// request of Trainyard's own API. It needs the permission trainyard:Shell on the job.
-// docs/formats/shell.md describes the bytes after the upgrade.
+// Reads requests that open a shell in a running host, and carries the shell's bytes.
+//
+// GET /trainyard/shell requests an upgrade, signed like any request of Trainyard's own API. It
+// needs the permission trainyard:Shell on the job. docs/formats/shell.md describes the bytes after
+// the upgrade.
 //
 // Threads: read_shell_request() is a pure function; carry_shell() occupies the thread of its stream
 // until the shell ends.

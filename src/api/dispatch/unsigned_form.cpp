@@ -9,7 +9,7 @@
 namespace trainyard::api {
 namespace {
 
-// The value of Action; nothing: more bytes may have it.
+// Returns the value of Action; nothing if further bytes may have it.
 std::optional<std::string> action_in(std::string_view text, bool whole) {
   constexpr std::string_view kName = "Action=";
   const auto parts = split(text, '&');

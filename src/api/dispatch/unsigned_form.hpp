@@ -1,6 +1,6 @@
-// Finds the operation of a form of the query protocol without a signature: STS's operations for
-// web identities and SAML have none, and this server does not offer them. The name is read from the
-// first bytes of the body, so that the answer says so.
+// UnsignedForm makes the failure for a form of the query protocol without a signature. STS's
+// operations for web identities and SAML need none, and this server does not offer them. The
+// operation's name is read from the first bytes of the body, so that the failure can name it.
 //
 // Threads: one at a time. Errors: none.
 #pragma once
@@ -14,18 +14,19 @@
 
 namespace trainyard::api {
 
-// Longer beginnings of bodies are refused. Clients send the name first.
+// Forms whose name does not end within this size are rejected. Clients send the name first.
 inline constexpr size_t kUnsignedFormBytesMax = 8 << 10;
 
 class UnsignedForm {
  public:
+  // Returns whether the request is such a form.
   static bool is(const Route& route, const net::RequestHead& head) {
     return !route.service && route.protocol == Protocol::query &&
            !head.headers.has("authorization");
   }
 
-  // Takes the next bytes. Returns the failure to answer with, and sets the route's service, once
-  // the name is there; `whole`: they are the last bytes.
+  // Reads the next bytes. Once it has the name, sets the route's service and returns the failure.
+  // `whole`: these are the last bytes.
   std::optional<Failure> feed(std::string_view bytes, bool whole, Route& route);
 
  private:

@@ -5,7 +5,8 @@
 namespace trainyard::api {
 namespace {
 
-// The status and the code of the answer to a form that arrives in pieces; "more" before it.
+// Returns the status and the code of the response to a form that arrives in pieces; "more" before
+// that.
 std::string answer(std::vector<std::string> pieces, bool whole = true) {
   UnsignedForm form;
   Route route;
@@ -44,7 +45,7 @@ TEST(UnsignedForms, HaveNoSignature) {
   EXPECT_FALSE(UnsignedForm::is(route, head)) << "of a service that is not here";
 }
 
-TEST(UnsignedForms, WaitForTheNameAndThenGiveUp) {
+TEST(UnsignedForms, AreRejectedIfTheNameComesTooLate) {
   EXPECT_EQ(answer({"Version=1&Act", "ion=AssumeRole"}, false), "more");
   EXPECT_EQ(answer({""}),
             "400 UnknownOperationException: The requested operation is not offered by this "

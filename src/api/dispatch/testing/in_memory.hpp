@@ -1,5 +1,5 @@
-// Sends requests to a handler without sockets, for tests: signs them, passes them to the handler as
-// the server does, and keeps the responses in memory.
+// Sends signed requests to a handler without sockets, like the server, and stores the responses in
+// memory. For tests.
 //
 //   auto reply = *send(*api, signed_request("GET", "/bucket/key", {}, "", "s3", clock.now()));
 //   EXPECT_EQ(reply.status, 200);
@@ -42,7 +42,7 @@ inline bool is_denied(const Reply& reply) {
 
 class MemoryStream final : public net::Stream {
  public:
-  // `taken`: bytes of the body that preface() has read.
+  // `taken`: the number of bytes of the body that preface() has read.
   MemoryStream(net::Request request, Reply& reply, size_t piece_bytes, size_t taken = 0)
       : request_(std::move(request)), reply_(reply), piece_bytes_(piece_bytes), taken_(taken) {}
   const net::RequestHead& head() const override { return request_; }
@@ -54,7 +54,7 @@ class MemoryStream final : public net::Stream {
   }
   Result<void> start(int status, const net::Headers& headers,
                      std::optional<uint64_t> content_length) override {
-    CHECK(!reply_.answered, "a reply starts once");
+    CHECK(!reply_.answered, "start() is called once");
     reply_.answered = true;
     reply_.status = status;
     reply_.headers = headers;
@@ -70,10 +70,10 @@ class MemoryStream final : public net::Stream {
     TRY(start(response.status, response.headers, response.body.size()));
     return write(response.body);
   }
-  // The client sends nothing. The reply's body has what it receives.
+  // The client sends nothing. The reply's body has the bytes that it receives.
   Result<std::unique_ptr<net::Upgraded>> upgrade(std::string_view protocol) override {
     if (request_.headers.get("upgrade") != protocol)
-      return invalid("the request asks for no upgrade");
+      return invalid("the request has no Upgrade to " + std::string(protocol));
     TRY(start(101, {}, {}));
     return std::unique_ptr<net::Upgraded>(new MemoryUpgraded(*this));
   }
@@ -97,7 +97,7 @@ class MemoryStream final : public net::Stream {
 struct MemoryResponder final : net::Responder {
   explicit MemoryResponder(std::shared_ptr<Reply> to) : reply_(std::move(to)) {}
   void reply(net::Response response) override {
-    CHECK(!reply_->answered, "a request is answered once");
+    CHECK(!reply_->answered, "reply() is called once");
     *reply_ = {response.status, std::move(response.headers), std::move(response.body), {}, true};
   }
   std::shared_ptr<Reply> reply_;

@@ -1,5 +1,5 @@
-// Runs the API on real logs and metrics in a temporary directory, and on control and objects in
-// memory. Signs requests and passes them to the handler as the server does.
+// TestServer runs the API on real logs and metrics in a temporary directory, and on control and
+// objects in memory. It signs requests and passes them to the handler like the server.
 //
 //   struct World : TestServer { World() { open(); } };
 //
