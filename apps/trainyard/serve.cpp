@@ -227,7 +227,7 @@ Result<config::Config> reload(const std::string& config_file, const DataDirector
   // Keys that were removed from the configuration stop working. Without any, the generated key is
   // valid.
   const auto keys = TRY(data.identity(fresh.account_id, fresh.access_keys, random)).keys;
-  identity_store.take(TRY(config_identities(fresh, identity.account, keys)));
+  identity_store.set_configured(TRY(config_identities(fresh, identity.account, keys)));
   record.key = keys.front();
   if (const auto written = write_server_record(data.path(), record); !written)
     log(Level::error, "serve", "the server's record was not written",

@@ -113,10 +113,10 @@ Result<std::unique_ptr<ServedNotifications>> ServedNotifications::open(
       new ServedNotifications(std::move(notifications), parts));
   TRY(made->job_events_.open().in("reading what was announced of jobs"));
   parts.control.watch(
-      {[events = &made->job_events_](const auto& job) { events->changed(job); }, [] {}});
+      {[events = &made->job_events_](const auto& job) { events->add_change(job); }, [] {}});
   parts.agents.report_faults(
       [events = &made->job_events_](const domain::JobKey& job, const diagnosis::FaultNews& news) {
-        events->found(job, news);
+        events->add_fault(job, news);
       });
   return made;
 }

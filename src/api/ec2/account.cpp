@@ -1,4 +1,5 @@
-// Operations on regions, their availability zones, and the attributes of the account.
+// Implements the operations on regions, their availability zones, and the attributes of the
+// account.
 #include <set>
 
 #include "ec2/common.hpp"
@@ -90,7 +91,7 @@ Outcome<aws::DescribeRegionsResult> describe_regions(const Settings& settings,
   return aws::DescribeRegionsResult{.regions = std::move(regions)};
 }
 
-// The attributes that this server has; its quotas are in Service Quotas.
+// Returns the attributes of the account. Its quotas are in Service Quotas.
 Outcome<aws::DescribeAccountAttributesResult> describe_account_attributes(
     const Networks& networks, const Context&, const aws::DescribeAccountAttributesRequest& in) {
   const Vpc* vpc = networks.default_vpc();

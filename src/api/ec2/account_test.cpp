@@ -1,4 +1,4 @@
-// Tests of regions, zones, instance types and spot prices.
+// Tests regions, zones, instance types and spot prices.
 #include <gtest/gtest.h>
 
 #include "ec2/operations.hpp"
@@ -60,7 +60,7 @@ TEST(AccountAttributes, NameTheDefaultVpc) {
   EXPECT_EQ(found[0].attribute_values->front().attribute_value, vpc.vpc_id);
 }
 
-TEST(Instances, AreNone) {
+TEST(Instances, AreAnEmptyList) {
   AccountWorld world;
   EXPECT_TRUE(world.made<aws::DescribeInstances>({}).reservations->empty());
   const std::vector<aws::Filter> filters = {

@@ -1,7 +1,8 @@
-// Operations on instance types: what they have, where they are offered, and their spot prices.
+// Implements the operations on instance types: their hardware, the zones that offer them, and their
+// spot prices.
 //
-// The types come from domain/instance_type.hpp, without SageMaker's "ml.". Details that the
-// table does not have, such as disks and bandwidths, are left out.
+// The types come from domain/instance_type.hpp, without SageMaker's prefix "ml.". Details that this
+// table lacks, such as disks and bandwidths, are left out.
 #include <cmath>
 #include <cstdio>
 
@@ -141,7 +142,7 @@ std::string price_text(double price) {
   return text;
 }
 
-// The price that the configuration has for the type, or for SageMaker's type of the same hardware.
+// Returns the configured price of the type, or of SageMaker's type with the same hardware.
 std::optional<domain::Price> price_of(const domain::PriceTable& prices, const std::string& region,
                                       const domain::InstanceType& type) {
   if (auto price = prices.find(region, ec2_name(type))) return price;
@@ -154,8 +155,7 @@ bool is_wanted_product(const Ids& wanted) {
   });
 }
 
-// Prices come from the configuration, so the history of each is one entry, which holds at the
-// requested time.
+// Prices come from the configuration, so the history of each is one entry, with the requested time.
 Outcome<aws::DescribeSpotPriceHistoryResult> describe_spot_price_history(
     const Settings& settings, const Context& context,
     const aws::DescribeSpotPriceHistoryRequest& in) {

@@ -1,5 +1,5 @@
-// DescribeInstances: a list that is empty, since this server starts no machines. Set-ups and
-// waiters call it; the hosts of jobs are in DescribeTrainingJob and DescribeJobs.
+// Implements DescribeInstances, whose list is empty, since this server starts no machines. Tools
+// call it in set-ups and waiters. The hosts of jobs are in DescribeTrainingJob and DescribeJobs.
 #include "ec2/common.hpp"
 
 namespace trainyard::api::ec2 {
@@ -9,7 +9,7 @@ constexpr IdForm kInstanceId{"i-", "instance", "InvalidInstanceID.NotFound",
                              "InvalidInstanceID.Malformed", "instance ID"};
 constexpr int64_t kResultsMin = 5, kResultsMax = 1'000;  // as AWS
 
-// AWS's filters of this list; names with a dot are known by what is before it.
+// AWS's filters of this list. Of names with a dot, only the part before it is listed.
 constexpr std::string_view kFilters[] = {
     "affinity",
     "architecture",

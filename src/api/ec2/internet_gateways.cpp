@@ -1,10 +1,10 @@
-// Operations on internet gateways.
+// Implements the operations on internet gateways.
 #include "ec2/common.hpp"
 
 namespace trainyard::api::ec2 {
 namespace {
 
-// The limit of a region: one for each VPC, as in AWS.
+// The limit of a region: one gateway for each VPC, as on AWS.
 constexpr size_t kGatewaysMax = 500;
 
 aws::InternetGateway shown(const Context& context, const InternetGateway& gateway) {
@@ -85,7 +85,7 @@ Outcome<aws::Nothing> detach_internet_gateway(const Edit& edit,
   return aws::Nothing{};
 }
 
-// Routes to it stay, as "blackhole".
+// Deletes a gateway. Routes to it remain, in the state "blackhole".
 Outcome<aws::Nothing> delete_internet_gateway(const Edit& edit,
                                               const aws::DeleteInternetGatewayRequest& in) {
   InternetGateway& gateway =

@@ -19,7 +19,7 @@ struct Ipv4Block {
   uint64_t end() const { return first + size(); }
 };
 
-// "10.0.0.0/16". Host bits are cleared, as AWS does: "10.0.0.7/24" is 10.0.0.0/24.
+// Parses "10.0.0.0/16". Clears host bits, as AWS does: "10.0.0.7/24" becomes 10.0.0.0/24.
 Result<Ipv4Block> parse_ipv4_block(std::string_view text);
 std::string to_string(const Ipv4Block& block);
 bool contains(const Ipv4Block& outer, const Ipv4Block& inner);

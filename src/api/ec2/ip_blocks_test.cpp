@@ -7,7 +7,7 @@ namespace {
 
 Ipv4Block block(std::string_view text) { return parse_ipv4_block(text).value(); }
 
-TEST(Ipv4Blocks, AreReadAndWritten) {
+TEST(Ipv4Blocks, AreParsedAndFormatted) {
   for (const char* text : {"10.0.0.0/16", "0.0.0.0/0", "255.255.255.255/32", "172.31.240.0/20"})
     EXPECT_EQ(to_string(block(text)), text);
   EXPECT_EQ(to_string(block("10.1.2.3/8")), "10.0.0.0/8");
@@ -17,7 +17,7 @@ TEST(Ipv4Blocks, AreReadAndWritten) {
     EXPECT_FALSE(parse_ipv4_block(text)) << text;
 }
 
-TEST(Ipv4Blocks, KnowTheirSize) {
+TEST(Ipv4Blocks, HaveASize) {
   EXPECT_EQ(block("0.0.0.0/0").size(), uint64_t{1} << 32);
   EXPECT_EQ(block("255.255.255.255/32").end(), uint64_t{1} << 32);
   EXPECT_EQ(block("10.0.0.0/24").size(), 256u);

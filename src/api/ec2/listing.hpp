@@ -1,4 +1,4 @@
-// Selects from a list what a Describe request wants: by filters, then one page.
+// Selects the items of a list for a Describe request: by its filters, then one page.
 //
 //   constexpr Attribute<aws::Vpc> kAttributes[] = {
 //       {"vpc-id", [](const aws::Vpc& vpc) { return texts(vpc.vpc_id); }}, ..
@@ -6,8 +6,8 @@
 //   TRY(keep_matching(in.filters, kAttributes, shown));
 //   out.vpcs = TRY(page_of(in, std::move(shown), id_of, out.next_token));
 //
-// A filter passes an item that has one of its values. In values, '*' stands for any characters and
-// '?' for one. Every list can be filtered by "tag:KEY" and "tag-key" if its items have tags.
+// A filter accepts items that have one of its values. In values, '*' stands for any characters and
+// '?' for one. Lists of items with tags also have the filters "tag:KEY" and "tag-key".
 //
 // Threads: pure functions. Errors: EC2's.
 #pragma once
@@ -52,13 +52,14 @@ inline constexpr size_t kPageMax = 1'000;              // items of a page, as AW
 
 using FilterList = std::optional<std::vector<aws::Filter>>;
 
-// Checks the names and the number of values; `known` tells which names the list has.
+// Checks the names of filters and the number of their values. `known`: returns whether the list has
+// a filter of that name.
 Outcome<Done> check_filters(const FilterList& filters,
                             const std::function<bool(std::string_view)>& known);
 bool matches_filter(const aws::Filter& filter, const Texts& values);
 Failure invalid_filter(std::string_view name);
 
-// The values of "tag:KEY" and "tag-key".
+// Returns an item's values for the filters "tag:KEY" and "tag-key".
 Texts tag_values(const std::vector<aws::Tag>& tags, std::string_view filter);
 inline bool is_tag_filter(std::string_view name) {
   return name == "tag-key" || name.starts_with("tag:");
@@ -85,13 +86,13 @@ Outcome<Done> keep_matching(const FilterList& filters, const Attribute<T> (&attr
   return Done{};
 }
 
-// The key after which a page begins. Errors: InvalidNextToken.
+// Converts a token to the key after which the page begins, and back. Errors: InvalidNextToken.
 Outcome<std::string> page_after(const std::optional<std::string>& token);
 std::string token_after(const std::string& key);
 
-// Sorts a list by `key`, a function that gives each item another text, and cuts a page out of it.
-// Items that are added or removed between two pages do not move others. `usual`: items of a page if
-// the request has no limit.
+// Sorts a list by `key`, which returns a unique text for each item, and cuts a page out of it.
+// Items that are added or removed between two pages do not shift the others. `usual`: the number of
+// items in a page if the request has no limit.
 template <class In, class Item, class Key>
 Outcome<std::vector<Item>> page_of(const In& in, std::vector<Item> all, Key key,
                                    std::optional<std::string>& next_token,

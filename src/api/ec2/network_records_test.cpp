@@ -13,7 +13,7 @@ MakeId counted() {
   };
 }
 
-// A region with a member of every kind in use.
+// Makes a region with resources of every kind.
 Networks full() {
   Networks networks;
   const MakeId make_id = counted();
@@ -94,7 +94,7 @@ TEST(NetworkRecords, DifferenceHasOnlyChangedRecords) {
   EXPECT_FALSE(writes[1].document);
 }
 
-TEST(NetworkRecords, RecordsOfOtherRegionsAndKindsAreIgnored) {
+TEST(NetworkRecords, IgnoreOtherRegionsAndKinds) {
   Networks networks;
   const Json vpc = *difference(kRegion, {}, full())[0].document;
   EXPECT_TRUE(add_record(networks, kRegion, {"ec2_vpc", "eu-west-10/vpc-1"}, vpc));
@@ -103,7 +103,7 @@ TEST(NetworkRecords, RecordsOfOtherRegionsAndKindsAreIgnored) {
   EXPECT_TRUE(networks.vpcs.empty());
 }
 
-TEST(NetworkRecords, RecordsThatNoOperationWritesAreRejected) {
+TEST(NetworkRecords, RejectRecordsThatNoOperationWrites) {
   Networks networks;
   const auto error = [&](const std::string& kind, Json document) {
     const auto added = add_record(networks, kRegion, {kind, "eu-west-1/x"}, document);
@@ -120,7 +120,7 @@ TEST(NetworkRecords, RecordsThatNoOperationWritesAreRejected) {
   EXPECT_TRUE(networks.vpcs.empty() && networks.subnets.empty());
 }
 
-TEST(NetworkRecords, ResourcesOfAnUnreadableVpcAreDropped) {
+TEST(NetworkRecords, DropResourcesOfAnUnreadableVpc) {
   Networks networks = full();
   const std::string other = networks.subnets.begin()->first;
   networks.subnets[other].vpc = "vpc-unreadable";

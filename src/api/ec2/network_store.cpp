@@ -9,7 +9,7 @@
 namespace trainyard::api::ec2 {
 namespace {
 
-// retries of one change after commits by other writers of records
+// Retries of one change after commits by other writers of records.
 constexpr int kConflictsMax = 10;
 constexpr size_t kIdBytes = 8;  // random, after the "0" with which AWS's ids begin
 

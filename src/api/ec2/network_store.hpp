@@ -1,5 +1,5 @@
-// Keeps the network resources of each region: reads them from the records of the ledger, and
-// changes them.
+// NetworkStore has the network resources of each region: it reads them from the records of the
+// ledger, and changes them.
 //
 // Threads:  call from anywhere. change() waits for the commit, so it must not run on the thread
 //           that commits.
@@ -24,7 +24,7 @@ class NetworkStore {
  public:
   NetworkStore(control::Control& control, Random& random, std::string account);
 
-  // Never nullptr.
+  // Returns the resources of the region; never nullptr.
   std::shared_ptr<const Networks> snapshot(const std::string& region) const;
 
   // Runs `edit` on a copy of the snapshot and makes the result durable. Repeats both if another

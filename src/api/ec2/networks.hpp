@@ -1,7 +1,7 @@
 // Networks holds the network resources of one region: VPCs, subnets, security groups with their
 // rules, internet gateways and route tables.
 //
-// They are descriptions: no packet of a job is filtered or routed by them (README.md). A new region
+// They are only described: they neither filter nor route packets of jobs (README.md). A new region
 // has the default resources that AWS gives to every account.
 //
 // Threads: plain values and pure functions.
@@ -41,15 +41,15 @@ struct Subnet : Resource {
   std::string cidr;
   std::string zone;  // "eu-west-1a"
   bool default_for_zone = false;
-  bool public_addresses = false;  // given to instances
+  bool public_addresses = false;  // instances get public addresses
   bool operator==(const Subnet&) const = default;
 };
 
 // A rule allows traffic with one peer: exactly one of the three peers is not empty.
 struct Rule : Resource {
   bool egress = false;
-  std::string protocol = "-1";  // "tcp", "udp", "icmp", "icmpv6", a number; "-1": all
-  int64_t from = -1, to = -1;   // ports, or type and code of ICMP; -1: all
+  std::string protocol = "-1";  // "tcp", "udp", "icmp", "icmpv6", a number; "-1" = all
+  int64_t from = -1, to = -1;   // ports, or type and code of ICMP; -1 = all
   std::string cidr, cidr6, group;
   std::string description;
   bool operator==(const Rule&) const = default;
@@ -64,7 +64,7 @@ struct SecurityGroup : Resource {
 };
 
 struct InternetGateway : Resource {
-  std::string vpc;  // "": detached
+  std::string vpc;  // "" = detached
   bool operator==(const InternetGateway&) const = default;
 };
 
@@ -82,7 +82,7 @@ struct SubnetAssociation {
 
 struct RouteTable : Resource {
   std::string vpc;
-  std::string main_association;  // not empty: the main table of its VPC
+  std::string main_association;  // set in the main table of the VPC
   std::vector<Route> routes;     // without the route to the VPC itself
   std::vector<SubnetAssociation> associations;
   bool operator==(const RouteTable&) const = default;
@@ -98,26 +98,27 @@ struct Networks {
   ById<InternetGateway> gateways;
   ById<RouteTable> route_tables;
 
-  const Vpc* default_vpc() const;  // nullptr: it was deleted
+  const Vpc* default_vpc() const;  // nullptr if it was deleted
 };
 
 // Makes an id with a prefix: "vpc-" -> "vpc-0123456789abcdef0".
 using MakeId = std::function<std::string(std::string_view prefix)>;
 
-// The zones of each region, as the letters after its name.
+// The letters of each region's zones, after its name.
 inline constexpr std::array<std::string_view, 3> kZoneLetters{"a", "b", "c"};
 std::vector<std::string> zones_of(const std::string& region);
-// "eu-central-1b" -> "euc1-az2": the same zone for every account. Requires: zones_of() has it.
+// Returns the zone's id, which is the same for every account: "eu-central-1b" -> "euc1-az2".
+// Requires: zones_of(region) has the zone.
 std::string zone_id(const std::string& region, const std::string& zone);
 
-// Adds a VPC with what AWS creates with it: its default security group and its main route table.
+// Adds a VPC with its default security group and its main route table, as on AWS.
 Vpc& add_vpc(Networks& networks, const std::string& cidr, const MakeId& make_id);
 // Adds the default VPC, with a subnet in each zone and an internet gateway.
 Vpc& add_default_vpc(Networks& networks, const std::string& region, const MakeId& make_id);
-// The resources of a region that was never changed: equal for equal arguments.
+// Makes the resources of a region that was never changed. Equal arguments give equal ids.
 Networks default_networks(const std::string& account, const std::string& region);
 
-// The rule by which a new security group allows all egress.
+// Makes the rule of a new security group that allows all egress.
 Rule all_egress(const MakeId& make_id);
 
 }  // namespace trainyard::api::ec2

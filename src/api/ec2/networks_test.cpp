@@ -20,7 +20,7 @@ TEST(Zones, HaveAwssIds) {
             (std::vector<std::string>{"us-east-1a", "us-east-1b", "us-east-1c"}));
 }
 
-TEST(DefaultNetworks, AreAsInAnAwsAccount) {
+TEST(DefaultNetworks, EqualThoseOfAnAwsAccount) {
   const Networks networks = default_networks("123456789012", "eu-west-1");
   ASSERT_TRUE(networks.default_vpc());
   const Vpc& vpc = *networks.default_vpc();
@@ -41,7 +41,7 @@ TEST(DefaultNetworks, AreAsInAnAwsAccount) {
   EXPECT_EQ(networks.route_tables.begin()->second.routes.size(), 1u);
 }
 
-TEST(DefaultNetworks, HaveTheSameIdsEachTimeAndOthersElsewhere) {
+TEST(DefaultNetworks, HaveStableIdsThatDifferBetweenRegions) {
   const auto id = [](const std::string& account, const std::string& region) {
     return default_networks(account, region).default_vpc()->id;
   };

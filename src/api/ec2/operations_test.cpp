@@ -47,7 +47,7 @@ aws::Filter filter(const std::string& name, const Texts& values) {
   return {.name = name, .values = values};
 }
 
-TEST(Vpcs, BeginWithTheDefaultOne) {
+TEST(Vpcs, IncludeTheDefaultOne) {
   World world;
   const auto vpcs = *world.made<aws::DescribeVpcs>({}).vpcs;
   ASSERT_EQ(vpcs.size(), 1u);
@@ -125,10 +125,10 @@ TEST(Vpcs, AreRejectedWithAwsTexts) {
             "InvalidVpcID.NotFound: The vpc ID 'vpc-0123456789abcdef0' does not exist");
   EXPECT_EQ(world.refusal<aws::DeleteVpc>({.vpc_id = "mine"}),
             "InvalidVpcID.Malformed: Invalid id: \"mine\" (expecting \"vpc-...\")");
-  EXPECT_TRUE(world.control.kept_records->all.empty()) << "a refused change writes nothing";
+  EXPECT_TRUE(world.control.kept_records->all.empty()) << "a rejected change writes nothing";
 }
 
-TEST(Vpcs, AreDeletedOnceNothingIsInThem) {
+TEST(Vpcs, AreDeletedOnceTheyAreEmpty) {
   World world;
   const std::string vpc = world.vpc();
   const auto subnet = world.subnet(vpc, "10.0.0.0/24");
@@ -146,7 +146,7 @@ TEST(Vpcs, AreDeletedOnceNothingIsInThem) {
             "InvalidVpcID.NotFound: The vpc ID '" + vpc + "' does not exist");
 }
 
-TEST(Vpcs, StayDeletedWhenTheDefaultOneIs) {
+TEST(Vpcs, DoNotBringBackADeletedDefaultVpc) {
   World world;
   const std::string vpc = world.default_vpc();
   const auto found = world.made<aws::DescribeSubnets>({});
@@ -219,7 +219,7 @@ TEST(Lists, HavePages) {
             "InvalidNextToken: The token 'elsewhere' is invalid");
 }
 
-TEST(Subnets, LieInTheirVpcApartFromOthers) {
+TEST(Subnets, LieInTheirVpcWithoutOverlap) {
   World world;
   const std::string vpc = world.vpc("10.0.0.0/16");
   const auto subnet = world.subnet(vpc, "10.0.1.0/24");
@@ -250,7 +250,7 @@ TEST(Subnets, LieInTheirVpcApartFromOthers) {
       "eu-west-1c");
 }
 
-TEST(Subnets, SubnetsPerVpcAreLimited) {
+TEST(Subnets, HaveALimitPerVpc) {
   World world;
   const std::string vpc = world.vpc("10.0.0.0/16");
   for (int i = 0; i < 200; ++i) world.subnet(vpc, "10.0." + std::to_string(i) + ".0/24");
@@ -259,7 +259,7 @@ TEST(Subnets, SubnetsPerVpcAreLimited) {
       "SubnetLimitExceeded: The maximum number of subnets in VPC '" + vpc + "' has been reached.");
 }
 
-TEST(SecurityGroups, AreNamedOnceInAVpc) {
+TEST(SecurityGroups, HaveUniqueNamesInAVpc) {
   World world;
   const std::string vpc = world.vpc(), group = world.group(vpc, "jobs");
   const auto refusal = [&](const std::string& name) {
@@ -282,7 +282,7 @@ TEST(SecurityGroups, AreNamedOnceInAVpc) {
                 world.default_vpc() + "'");
 }
 
-TEST(SecurityGroups, AreDeletedUnlessAnotherNamesThem) {
+TEST(SecurityGroups, AreNotDeletedWhileAnotherRefersToThem) {
   World world;
   const std::string vpc = world.vpc(), jobs = world.group(vpc, "jobs"), web = world.group(vpc, "w");
   aws::IpPermission permission;
@@ -331,7 +331,7 @@ struct RulesWorld : World {
   }
 };
 
-TEST(SecurityGroupRules, AreAddedOneForEachPeer) {
+TEST(SecurityGroupRules, AreOneForEachPeer) {
   RulesWorld world;
   const auto rules = *world
                           .made<aws::AuthorizeSecurityGroupIngress>(world.ingress(
@@ -350,7 +350,7 @@ TEST(SecurityGroupRules, AreAddedOneForEachPeer) {
   EXPECT_EQ(described.security_group_rules->size(), 3u);  // with the rule for all egress
 }
 
-TEST(SecurityGroupRules, HaveAnOlderForm) {
+TEST(SecurityGroupRules, AcceptTheOlderForm) {
   RulesWorld world;
   world.made<aws::AuthorizeSecurityGroupIngress>({.cidr_ip = "10.0.0.0/8",
                                                   .from_port = 22,

@@ -1,4 +1,4 @@
-// Operations on route tables, their routes to internet gateways, and their subnets.
+// Implements the operations on route tables, their routes to internet gateways, and their subnets.
 #include "ec2/common.hpp"
 #include "ec2/ip_blocks.hpp"
 
@@ -154,7 +154,7 @@ Outcome<aws::Nothing> delete_route_table(const Edit& edit, const aws::DeleteRout
   return aws::Nothing{};
 }
 
-// The destination of a request as the table has it.
+// Reads the destination of a request, in the form of the table.
 Outcome<std::string> destination_of(const std::optional<std::string>& text) {
   if (!text) return absent_parameter("destinationCidrBlock");
   const auto block = parse_ipv4_block(*text);

@@ -1,4 +1,4 @@
-// Operations on the rules of security groups.
+// Implements the operations on the rules of security groups.
 #include <map>
 #include <span>
 #include <tuple>
@@ -70,7 +70,7 @@ Outcome<Done> set_description(const std::optional<std::string>& text, Rule& rule
   return Done{};
 }
 
-// The group that a rule names: by id, or by its name in the same VPC.
+// Finds the group that a rule names by id, or by its name in the same VPC.
 Outcome<std::string> peer_of(const Networks& networks, const SecurityGroup& group,
                              const aws::UserIdGroupPair& pair) {
   if (!pair.group_id) {
@@ -131,7 +131,7 @@ Outcome<Done> add_rules(const Networks& networks, const SecurityGroup& group, bo
   return Done{};
 }
 
-// The rules that a request writes as permissions, or in its older form as members of its own.
+// Reads the rules of a request, which has them as permissions or, in an older form, as its members.
 template <class In>
 Outcome<std::vector<Rule>> rules_of(const Networks& networks, const SecurityGroup& group,
                                     bool egress, const In& in) {
@@ -155,7 +155,7 @@ Outcome<std::vector<Rule>> rules_of(const Networks& networks, const SecurityGrou
   return rules;
 }
 
-// Returns whether both rules allow the same traffic, whatever their names, descriptions and tags.
+// Returns whether both rules allow the same traffic. Ids, descriptions and tags may differ.
 bool same(const Rule& a, const Rule& b) {
   return a.egress == b.egress && a.protocol == b.protocol && a.from == b.from && a.to == b.to &&
          a.cidr == b.cidr && a.cidr6 == b.cidr6 && a.group == b.group;
@@ -176,13 +176,13 @@ Failure duplicate(const Rule& rule) {
   return ec2_failure("InvalidPermission.Duplicate", text + ", ALLOW\" already exists");
 }
 
-// -- as clients see them
+// -- descriptions
 
 std::optional<std::string> given(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-// The members that the descriptions of present and of revoked rules have in common.
+// Sets the members that the descriptions of existing and of revoked rules share.
 template <class Description>
 Description description_of(const SecurityGroup& group, const Rule& rule) {
   Description out;
@@ -281,7 +281,7 @@ void add_authorize(OperationTable& table, const Store& store, bool egress) {
   });
 }
 
-// Takes the rules with these ids out of the group.
+// Removes the rules with these ids from the group.
 Outcome<std::vector<Rule>> take_by_id(SecurityGroup& group, bool egress,
                                       const std::vector<std::string>& ids) {
   std::vector<Rule> taken;
@@ -294,8 +294,8 @@ Outcome<std::vector<Rule>> take_by_id(SecurityGroup& group, bool egress,
   return taken;
 }
 
-// Takes equal rules out of the group. In the default VPC those that do not exist are returned in
-// `unknown`; elsewhere they are an error.
+// Removes equal rules from the group. In the default VPC, unknown rules are returned in `unknown`;
+// elsewhere they are an error.
 Outcome<std::vector<Rule>> take_equal(const Networks& networks, SecurityGroup& group,
                                       const std::vector<Rule>& rules, std::vector<Rule>& unknown) {
   std::vector<Rule> taken;

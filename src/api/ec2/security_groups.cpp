@@ -1,4 +1,4 @@
-// Operations on security groups, without those on their rules.
+// Implements the operations on security groups, except those on their rules.
 #include "ec2/common.hpp"
 
 namespace trainyard::api::ec2 {
@@ -44,7 +44,7 @@ const SecurityGroup* find_by_name(const Networks& networks, const std::string& v
   return nullptr;
 }
 
-// A group of the default VPC.
+// Finds a group of the default VPC by its name.
 Outcome<const SecurityGroup*> by_name(const Networks& networks, const std::string& name) {
   const Vpc& vpc = *TRY(default_vpc_of(networks));
   if (const SecurityGroup* group = find_by_name(networks, vpc.id, name)) return group;
@@ -94,7 +94,7 @@ aws::SecurityGroup shown(const Context& context, const SecurityGroup& group) {
   return out;
 }
 
-// The values that one member has in the permissions of a group.
+// Returns the values of one member of a group's permissions.
 template <class Get>
 Texts of_permissions(const std::optional<std::vector<aws::IpPermission>>& permissions,
                      const Get& get) {

@@ -1,4 +1,4 @@
-// Operations on subnets.
+// Implements the operations on subnets.
 #include "ec2/common.hpp"
 #include "ec2/ip_blocks.hpp"
 
@@ -40,7 +40,7 @@ std::string listed(const std::vector<std::string>& items) {
   return out;
 }
 
-// The zone that the request names by name or id; the first one if it names none.
+// Returns the zone that the request names by name or id, or the first one.
 Outcome<std::string> zone_of(const Context& context, const aws::CreateSubnetRequest& in) {
   const auto zones = zones_of(context.region);
   for (const std::string& zone : zones) {
@@ -146,7 +146,7 @@ Outcome<aws::DescribeSubnetsResult> describe_subnets(const Networks& networks,
   return out;
 }
 
-// Its associations with route tables end with it.
+// Deletes a subnet with its associations with route tables.
 Outcome<aws::Nothing> delete_subnet(const Edit& edit, const aws::DeleteSubnetRequest& in) {
   const std::string id = TRY(find(edit.networks.subnets, kSubnetId, *in.subnet_id))->id;
   for (auto& [table_id, table] : edit.networks.route_tables)

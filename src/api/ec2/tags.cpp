@@ -1,4 +1,4 @@
-// Operations on the tags of network resources, and the rules that they follow.
+// Implements the operations on the tags of network resources, and checks tags.
 #include "ec2/common.hpp"
 
 namespace trainyard::api::ec2 {
@@ -44,7 +44,7 @@ Failure unknown_resource(const std::string& id) {
   return ec2_failure("InvalidID", "The ID '" + shorten(id, 256) + "' is not valid");
 }
 
-// The tags of the named resources.
+// Finds the tags of the named resources.
 Outcome<std::vector<Tags*>> tags_of(Networks& networks, const std::vector<std::string>& ids) {
   if (ids.size() > kTaggedAtOnceMax)
     return invalid_parameter_value("A request tags at most " + std::to_string(kTaggedAtOnceMax) +
@@ -67,7 +67,7 @@ Outcome<aws::Nothing> create_tags(const Edit& edit, const aws::CreateTagsRequest
   return aws::Nothing{};
 }
 
-// A tag without a value is deleted whatever its value is. Without tags, all are deleted.
+// Deletes tags: all if the request names none; a tag without a value whatever its value is.
 Outcome<aws::Nothing> delete_tags(const Edit& edit, const aws::DeleteTagsRequest& in) {
   for (Tags* tags : TRY(tags_of(edit.networks, *in.resources))) {
     if (!in.tags || in.tags->empty()) tags->clear();

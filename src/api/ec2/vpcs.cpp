@@ -1,4 +1,4 @@
-// Operations on VPCs.
+// Implements the operations on VPCs.
 #include "ec2/common.hpp"
 #include "ec2/ip_blocks.hpp"
 
@@ -10,7 +10,7 @@ constexpr size_t kVpcsMax = 500;
 constexpr unsigned kVpcPrefixBitsMin = 16, kVpcPrefixBitsMax = 28;  // as AWS
 constexpr std::string_view kNoBlock = "This is not a valid CIDR block.";
 
-// One set of DHCP options serves all VPCs of a region: the id tells the region's.
+// Returns the id of the DHCP options that all VPCs of a region share.
 std::string dhcp_options_of(const Networks& networks) {
   const Vpc* vpc = networks.default_vpc();
   if (!vpc) return "default";
@@ -34,7 +34,7 @@ aws::Vpc shown(const Networks& networks, const Context& context, const Vpc& vpc)
   return out;
 }
 
-// The first parameter of the request that this server does not offer.
+// Returns the first parameter of the request that this server does not support.
 std::optional<Failure> refuse_unoffered(const aws::CreateVpcRequest& in) {
   for (const auto& [given, name] :
        {std::pair{in.ipv6_pool.has_value(), "Ipv6Pool"},
@@ -64,7 +64,7 @@ Outcome<aws::CreateVpcResult> create_vpc(const Edit& edit, const aws::CreateVpcR
   vpc.tenancy = in.instance_tenancy.value_or("default");
   vpc.tags = std::move(tags);
   aws::CreateVpcResult out{.vpc = shown(edit.networks, edit.context, vpc)};
-  out.vpc->state = "pending";  // as AWS answers; it is available at once
+  out.vpc->state = "pending";  // as on AWS, though it is available at once
   return out;
 }
 

@@ -22,7 +22,7 @@ Outcome<Done> check_bus(const Context& context, const std::optional<std::string>
                         "Event bus " + shorten(*name, 200) + " does not exist.");
 }
 
-Failure no_rule(const std::string& name) {
+Failure unknown_rule(const std::string& name) {
   return events_failure("ResourceNotFoundException",
                         "Rule " + name + " does not exist on EventBus default.");
 }
@@ -44,7 +44,7 @@ Outcome<PageOf> page_of(const std::vector<std::string>& names,
     const auto last = from_base64(*token);
     if (!last)
       return events_failure("ValidationException",
-                            "Invalid NextToken: it is not one that this list gave");
+                            "Invalid NextToken: use the NextToken of the list's previous page");
     page.first = size_t(std::ranges::upper_bound(names, *last) - names.begin());
   }
   const size_t items = limit ? std::min(size_t(*limit), kListMax) : kListMax;

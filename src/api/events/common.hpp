@@ -1,4 +1,4 @@
-// Declares the parts of this module, and conversions of errors.
+// Declares the helpers of EventBridge's operations: the bus, errors and pages.
 //
 // Threads: pure functions; the add functions are called before requests arrive. Private to this
 // module.
@@ -34,15 +34,17 @@ Outcome<notify::EventBus*> bus_of(const Services& services);
 Outcome<Done> check_bus(const Context& context, const std::optional<std::string>& name);
 std::string bus_arn(const Context& context);
 
-// Gives the errors of notify EventBridge's names.
+// Converts an error of notify to EventBridge's failure.
 Failure failure_for(const Error& error);
-inline Outcome<Done> named(Result<void> result) {
+// Converts the error of a result of notify.
+inline Outcome<Done> with_service_error(Result<void> result) {
   if (!result) return failure_for(result.error());
   return Done{};
 }
-Failure no_rule(const std::string& name);
+Failure unknown_rule(const std::string& name);
 
-// One page of `all`, which is in the order of names; the token is the last name of the page before.
+// PageOf is the range of one page in a list that is ordered by name. The token is the last name of
+// the previous page.
 struct PageOf {
   size_t first = 0, end = 0;
   std::optional<std::string> next_token;

@@ -17,7 +17,7 @@ bool is_training_job(const domain::Job& job) {
   return job.spec.contract == domain::Contract::training;
 }
 
-// Times of EventBridge are milliseconds since 1970, those of SageMaker's API seconds.
+// Times in events are milliseconds since 1970, and those of SageMaker's API are seconds.
 void use_milliseconds(Json& json) {
   if (json.is_array())
     for (Json& each : json) use_milliseconds(each);
@@ -66,7 +66,7 @@ notify::Event event_of(const domain::Job& job, const char* source, const char* t
   return event;
 }
 
-// The job's status in a phase that is over.
+// Returns the job's status in an earlier phase.
 std::string_view status_in(domain::Phase phase) {
   return phase == domain::Phase::stopping ? "Stopping" : "InProgress";
 }

@@ -17,8 +17,8 @@ constexpr size_t kJobsAtOnce = 200;      // in one transaction
 constexpr Duration kRetryPause = 1s;     // after a fault of the store
 constexpr Duration kQuietInterval = 5s;  // between writes while no rule and no client wants events
 constexpr Duration kForgetInterval = 1min;
-// Instants of jobs do not follow jumps of the wall clock: changes that much before the position are
-// compared as well.
+// How far before the position jobs are compared, too: a job's own time may lag behind the wall
+// clock.
 constexpr Duration kPositionMargin = 1h;
 
 Json json_of(const Announced& announced) {
@@ -50,7 +50,7 @@ JobEvents::~JobEvents() {
   if (thread_.joinable()) thread_.join();
 }
 
-void JobEvents::changed(const std::shared_ptr<const domain::Job>& job) {
+void JobEvents::add_change(const std::shared_ptr<const domain::Job>& job) {
   {
     const MutexLock lock(mutex_);
     if (changes_.size() < kChangesMax)
@@ -61,7 +61,7 @@ void JobEvents::changed(const std::shared_ptr<const domain::Job>& job) {
   changed_.notify_one();
 }
 
-void JobEvents::found(const domain::JobKey& job, const diagnosis::FaultNews& news) {
+void JobEvents::add_fault(const domain::JobKey& job, const diagnosis::FaultNews& news) {
   {
     const MutexLock lock(mutex_);
     if (faults_.size() >= kFaultsMax)
@@ -120,7 +120,8 @@ std::deque<JobEvents::JobPointer> JobEvents::take(bool& compare) {
   return std::exchange(changes_, {});
 }
 
-// Faults are news of the moment: those that cannot be put are dropped.
+// Puts the events of faults. Faults that cannot be put are dropped, since they would soon be
+// outdated.
 Result<void> JobEvents::announce_faults() {
   std::deque<std::pair<domain::JobKey, diagnosis::FaultNews>> faults;
   {
@@ -158,8 +159,8 @@ Result<void> JobEvents::step() {
   return {};
 }
 
-// All jobs that may have changed since the position. The first time with this file there is none,
-// and what the jobs are now counts as announced.
+// Finds all jobs that may have changed since the position. A new store has no position; then the
+// current state of all jobs counts as announced.
 Result<void> JobEvents::compare_all(std::deque<JobPointer>& jobs) {
   const Instant now = clock_.now();
   const auto live = control_.live_jobs();
@@ -225,7 +226,7 @@ void JobEvents::forget_old(std::vector<notify::Document>& documents) {
   }
 }
 
-// Takes jobs from the front as they are announced.
+// Announces jobs, and removes them from the front of the queue.
 Result<void> JobEvents::announce(std::deque<JobPointer>& jobs) {
   while (!jobs.empty() || !unwritten_.empty()) {
     const Instant now = clock_.now();
@@ -242,7 +243,7 @@ Result<void> JobEvents::announce(std::deque<JobPointer>& jobs) {
                                : known != announced_.end() ? known->second
                                                            : Announced{};
       Announced after = announced_of(job, now);
-      // A page of the ledger may be older than what was announced since.
+      // A page of the ledger may be older than the last announcement.
       if (before.over || after.phases < before.phases) continue;
       if (after == before) continue;
       if (bus_.wanted(job.key.region)) {

@@ -1,12 +1,13 @@
 // JobEvents puts an event on the bus for each change of a job's state.
 //
-// What was announced of a job is stored in the same transaction as the deliveries of its events. At
-// the start the jobs of the ledger are compared with it, so a change is announced at least once,
-// also when the server was killed between the ledger's commit and the event. Of a job of Batch that
-// changed several times before the kill, only the last change is announced; of a training job, each
-// phase. Changes of jobs that ended more than kOverKept before the kill count as announced.
+// The record of announced changes is stored in the same transaction as the deliveries of the
+// events. When the server starts, the jobs of the ledger are compared with it, so a change is
+// announced at least once, even if the server was killed between the ledger's commit and the event.
+// If a Batch job changed several times before the kill, only the last change is announced; of a
+// training job, each phase. Changes of jobs that ended more than kOverKept before the kill count as
+// announced.
 //
-// Threads:  changed() and found() from any, without blocking; one of its own from start() on.
+// Threads:  add_change() and add_fault() from any, without blocking. start() starts a thread.
 // Errors:   a fault of the store is logged, and changes are put again later; faults of ranks are
 //           dropped.
 // Lifetime: bus, control and clock outlive it.
@@ -30,7 +31,7 @@ namespace trainyard::api::events {
 
 class JobEvents {
  public:
-  // Changes that wait; with more, all jobs are compared again.
+  // Limit of queued changes. If there are more, all jobs are compared again.
   static constexpr size_t kChangesMax = 20'000;
   static constexpr Duration kOverKept = 2h;
 
@@ -39,20 +40,20 @@ class JobEvents {
   ~JobEvents();  // ends the thread
   JobEvents(const JobEvents&) = delete;
 
-  // Faults that wait; further ones are dropped, with a line in the server's log.
+  // Limit of queued faults. Further ones are dropped, with a line in the server's log.
   static constexpr size_t kFaultsMax = 1'000;
 
-  // Takes a fault of a job's ranks. It is not stored: after a kill it is not announced.
-  void found(const domain::JobKey& job, const diagnosis::FaultNews& news);
-  // Takes a job that has changed.
-  void changed(const std::shared_ptr<const domain::Job>& job);
-  // Reads what was announced. Call it before start() or step(). A record that cannot be read is
-  // logged and left out.
+  // Queues a fault of a job's ranks. It is not stored, so a kill loses it.
+  void add_fault(const domain::JobKey& job, const diagnosis::FaultNews& news);
+  // Queues a job that has changed.
+  void add_change(const std::shared_ptr<const domain::Job>& job);
+  // Reads the records of announced changes. Call it before start() or step(). An unreadable record
+  // is logged and left out.
   Result<void> open();
   void start();
 
-  // Puts the events of the changes that wait, and of all jobs the first time. For tests without
-  // start(). Errors: those of the store; the changes wait on.
+  // Puts the events of the queued changes; the first time of all jobs. For tests without start().
+  // Errors: those of the store; the changes stay queued.
   Result<void> step();
 
  private:
@@ -73,7 +74,7 @@ class JobEvents {
   const std::vector<std::string> regions_;
   Clock& clock_;
 
-  // Confined to the thread.
+  // Confined to the thread of start().
   std::map<domain::JobNumber, Announced> announced_;
   std::optional<Instant> position_;  // the newest change that was announced
   std::vector<notify::Document> unwritten_;

@@ -34,7 +34,7 @@ struct JobEventsTest : ::testing::Test, notify::NotifyWorld {
       return notify::StoreChange{{TRY(next.put(rule))}};
     }));
     restart_events();
-    step();  // what is there counts as announced
+    step();  // existing jobs count as announced
   }
 
   void restart_events() {
@@ -46,7 +46,7 @@ struct JobEventsTest : ::testing::Test, notify::NotifyWorld {
     const auto stepped = job_events->step();
     EXPECT_TRUE(stepped) << (stepped ? "" : stepped.error().message);
   }
-  // As after a kill: changes that were not announced are known to the ledger alone.
+  // Simulates a kill: only the ledger has the changes that were not announced.
   void kill() {
     job_events.reset();
     EXPECT_TRUE(reopen());
@@ -71,7 +71,7 @@ struct JobEventsTest : ::testing::Test, notify::NotifyWorld {
       job.state = domain::JobState::completed;
     return job;
   }
-  // "Status SecondaryStatus" of the events that were delivered since the last call.
+  // Returns "Status SecondaryStatus" of the events delivered since the last call.
   std::vector<std::string> delivered() {
     sent.clear();
     all->deliverer().attempt_due();
@@ -100,12 +100,12 @@ TEST_F(JobEventsTest, SetsAsideRecordsThatCannotBeRead) {
 }
 
 TEST_F(JobEventsTest, AnnounceEachPhaseOnce) {
-  job_events->changed(put(training_job({Phase::starting})));
+  job_events->add_change(put(training_job({Phase::starting})));
   step();
   EXPECT_EQ(delivered(), Texts{"InProgress Starting"});
   const auto job = put(training_job({Phase::starting, Phase::training, Phase::completed}));
-  job_events->changed(job);
-  job_events->changed(job);
+  job_events->add_change(job);
+  job_events->add_change(job);
   step();
   EXPECT_EQ(delivered(), (Texts{"Completed Completed", "InProgress Training"}));
   step();
@@ -113,7 +113,7 @@ TEST_F(JobEventsTest, AnnounceEachPhaseOnce) {
 }
 
 TEST_F(JobEventsTest, AnnounceMissedPhasesAfterAKill) {
-  job_events->changed(put(training_job({Phase::starting})));
+  job_events->add_change(put(training_job({Phase::starting})));
   step();
   EXPECT_EQ(delivered(), Texts{"InProgress Starting"});
   // Committed to the ledger, and killed before the event.
@@ -151,7 +151,7 @@ TEST_F(JobEventsTest, LeaveOutSecretsAndUseMilliseconds) {
 }
 
 TEST_F(JobEventsTest, ForgetJobsThatEndedLongAgo) {
-  job_events->changed(put(training_job({Phase::completed})));
+  job_events->add_change(put(training_job({Phase::completed})));
   step();
   EXPECT_EQ(delivered().size(), 1u);
   const auto marks = [&] {
@@ -166,14 +166,14 @@ TEST_F(JobEventsTest, ForgetJobsThatEndedLongAgo) {
   clock.advance(3h);
   Job other = training_job({Phase::starting});
   other.number = 2;
-  job_events->changed(std::make_shared<const Job>(other));
+  job_events->add_change(std::make_shared<const Job>(other));
   step();
   EXPECT_EQ(marks(), 1u);
 }
 
 TEST_F(JobEventsTest, AnnounceAFaultOfARank) {
   const auto job = put(training_job({Phase::training}));
-  job_events->changed(job);
+  job_events->add_change(job);
   step();
   diagnosis::FaultNews news{{.kind = diagnosis::FaultKind::stuck_rank,
                              .host = 1,
@@ -181,11 +181,11 @@ TEST_F(JobEventsTest, AnnounceAFaultOfARank) {
                              .text = "rank 3 on algo-2 seems to be stuck"},
                             true,
                             {}};
-  job_events->found(job->key, news);
+  job_events->add_fault(job->key, news);
   news.begins = false;
   news.lasted = 30s;
-  job_events->found(job->key, news);
-  job_events->found({"eu-west-1", "unknown"}, news);  // a job that does not exist
+  job_events->add_fault(job->key, news);
+  job_events->add_fault({"eu-west-1", "unknown"}, news);  // a job that does not exist
   const uint64_t before = bus->position();
   (void)bus->follow(before, "eu-west-1", 1);  // a client wants events
   step();

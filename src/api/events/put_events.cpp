@@ -1,4 +1,4 @@
-// PutEvents, TestEventPattern, and the default event bus.
+// Implements PutEvents, TestEventPattern, and the operations on the default event bus.
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "events/common.hpp"

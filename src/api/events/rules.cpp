@@ -1,4 +1,4 @@
-// Operations on rules and their tags.
+// Implements the operations on rules and their tags.
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "events/common.hpp"
@@ -48,11 +48,11 @@ Outcome<aws::PutRuleResponse> put_rule(EventBus& bus, const Context& context,
   rule.creator = context.principal.account;
   if (in.tags) rule.tags = TRY(tags_of(*in.tags, {}));
   const std::string arn = rule.arn;
-  TRY(named(bus.put_rule(std::move(rule))));
+  TRY(with_service_error(bus.put_rule(std::move(rule))));
   return aws::PutRuleResponse{.rule_arn = arn};
 }
 
-// The rules of the region whose names begin with a prefix, in their order.
+// Returns the region's rules whose names begin with a prefix, ordered by name.
 std::vector<std::shared_ptr<const notify::KnownRule>> rules_of(EventBus& bus,
                                                                const Context& context,
                                                                const std::string& prefix) {
@@ -93,7 +93,7 @@ Outcome<aws::DescribeRuleResponse> describe_rule(EventBus& bus, const Context& c
   TRY(check_bus(context, in.event_bus_name));
   const auto all = bus.notifications().catalogue();
   const Rule* rule = all->rule(bus.rule_arn(context.region, *in.name));
-  if (!rule) return no_rule(*in.name);
+  if (!rule) return unknown_rule(*in.name);
   return aws::DescribeRuleResponse{.name = *in.name,
                                    .arn = rule->arn,
                                    .event_pattern = if_given(rule->pattern),
@@ -107,7 +107,7 @@ Outcome<aws::DescribeRuleResponse> describe_rule(EventBus& bus, const Context& c
 Outcome<aws::Nothing> enable(EventBus& bus, const Context& context, const std::string& name,
                              const std::optional<std::string>& bus_name, bool enabled) {
   TRY(check_bus(context, bus_name));
-  TRY(named(bus.change_rule(bus.rule_arn(context.region, name), [&](Rule& rule) {
+  TRY(with_service_error(bus.change_rule(bus.rule_arn(context.region, name), [&](Rule& rule) {
     rule.enabled = enabled;
     return ok();
   })));
@@ -128,12 +128,12 @@ Outcome<aws::TagResourceResponse> tag(EventBus& bus, const aws::TagResourceReque
     return invalid(failure->message);
   });
   if (failure) return *failure;
-  TRY(named(changed));
+  TRY(with_service_error(changed));
   return aws::TagResourceResponse{};
 }
 
 Outcome<aws::UntagResourceResponse> untag(EventBus& bus, const aws::UntagResourceRequest& in) {
-  TRY(named(bus.change_rule(*in.resource_arn, [&](Rule& rule) {
+  TRY(with_service_error(bus.change_rule(*in.resource_arn, [&](Rule& rule) {
     for (const auto& key : *in.tag_keys) rule.tags.erase(key);
     return ok();
   })));
@@ -144,7 +144,7 @@ Outcome<aws::ListTagsForResourceResponse> list_tags(EventBus& bus,
                                                     const aws::ListTagsForResourceRequest& in) {
   const auto all = bus.notifications().catalogue();
   const Rule* rule = all->rule(*in.resource_arn);
-  if (!rule) return no_rule(notify::name_of_arn(*in.resource_arn));
+  if (!rule) return unknown_rule(notify::name_of_arn(*in.resource_arn));
   aws::ListTagsForResourceResponse out{.tags = std::vector<aws::Tag>()};
   for (const auto& [key, value] : rule->tags) out.tags->push_back({.key = key, .value = value});
   return out;
@@ -176,7 +176,7 @@ void add_rules(OperationTable& table, const Services& services) {
       [&services](const Context& context, const auto& in) -> Outcome<aws::Nothing> {
         EventBus& bus = *TRY(bus_of(services));
         TRY(check_bus(context, in.event_bus_name));
-        TRY(named(bus.delete_rule(bus.rule_arn(context.region, *in.name))));
+        TRY(with_service_error(bus.delete_rule(bus.rule_arn(context.region, *in.name))));
         return aws::Nothing{};
       });
   table.add<aws::ListRules>(

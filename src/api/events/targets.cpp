@@ -1,4 +1,4 @@
-// Operations on the targets of rules.
+// Implements the operations on the targets of rules.
 #include <algorithm>
 
 #include "auth/delegated_access.hpp"
@@ -52,7 +52,7 @@ Outcome<TargetKind> kind_of(const Context& context, const std::string& arn) {
                "Batch.");
 }
 
-// The principal for which jobs are submitted.
+// Returns the principal on whose behalf a target submits jobs.
 Outcome<Json> creator_of(const Context& context) {
   const auto principal = TRY(record_of(context, ""));
   return Json{{"arn", principal.arn}, {"record", principal.record}};
@@ -98,7 +98,7 @@ Outcome<aws::PutTargetsResponse> put_targets(EventBus& bus, const Context& conte
   if (in.targets->size() > kTargetsOfRequestMax) return wrong("Too many targets in one request.");
   std::vector<Target> wanted;
   for (const auto& each : *in.targets) wanted.push_back(TRY(target_of(context, each)));
-  TRY(named(
+  TRY(with_service_error(
       bus.change_rule(bus.rule_arn(context.region, *in.rule), [&](Rule& rule) -> Result<void> {
         for (Target& target : wanted) {
           std::erase_if(rule.targets, [&](const Target& each) { return each.id == target.id; });
@@ -121,7 +121,7 @@ Outcome<aws::RemoveTargetsResponse> remove_targets(EventBus& bus, const Context&
   TRY(check_bus(context, in.event_bus_name));
   aws::RemoveTargetsResponse out{.failed_entry_count = 0,
                                  .failed_entries = std::vector<aws::RemoveTargetsResultEntry>()};
-  TRY(named(bus.change_rule(bus.rule_arn(context.region, *in.rule), [&](Rule& rule) {
+  TRY(with_service_error(bus.change_rule(bus.rule_arn(context.region, *in.rule), [&](Rule& rule) {
     for (const auto& id : *in.ids)
       if (std::erase_if(rule.targets, [&](const Target& each) { return each.id == id; }) == 0)
         out.failed_entries->push_back({.target_id = id,
@@ -165,7 +165,7 @@ Outcome<aws::ListTargetsByRuleResponse> list_targets(EventBus& bus, const Contex
   TRY(check_bus(context, in.event_bus_name));
   const auto all = bus.notifications().catalogue();
   const Rule* rule = all->rule(bus.rule_arn(context.region, *in.rule));
-  if (!rule) return no_rule(*in.rule);
+  if (!rule) return unknown_rule(*in.rule);
   std::vector<std::string> ids;
   for (const Target& each : rule->targets) ids.push_back(each.id);
   const PageOf page = TRY(page_of(ids, in.next_token, in.limit));

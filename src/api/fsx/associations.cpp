@@ -1,4 +1,4 @@
-// Operations on data repository associations.
+// Implements the operations on data repository associations.
 #include <algorithm>
 
 #include "fsx/common.hpp"
@@ -14,8 +14,8 @@ using file_systems::Lifecycle;
 constexpr size_t kAssociationIdBytes = 8;  // random, after the "0" with which AWS's ids begin
 
 Failure no_association(const std::string& id) {
-  return refused("DataRepositoryAssociationNotFound",
-                 "Data repository association '" + shorten(id, 60) + "' does not exist.");
+  return fsx_failure("DataRepositoryAssociationNotFound",
+                     "Data repository association '" + shorten(id, 60) + "' does not exist.");
 }
 
 aws::DataRepositoryAssociation shown(const Context& context, const Association& each) {
@@ -41,21 +41,22 @@ aws::DataRepositoryAssociation shown(const Context& context, const Association& 
   return out;
 }
 
-// Returns the automatic imports that the events of a configuration request.
+// Returns the automatic imports of a configuration's events.
 Outcome<AutoImport> auto_import_of_events(const aws::S3DataRepositoryConfiguration& s3) {
   if (s3.auto_export_policy && s3.auto_export_policy->events &&
       !s3.auto_export_policy->events->empty())
-    return not_offered("AutoExportPolicy", "use data repository tasks of EXPORT_TO_REPOSITORY");
+    return unsupported_member("AutoExportPolicy",
+                              "use data repository tasks of EXPORT_TO_REPOSITORY");
   if (!s3.auto_import_policy || !s3.auto_import_policy->events) return AutoImport::none;
   const auto& events = *s3.auto_import_policy->events;
   const auto has = [&](std::string_view event) {
     return std::ranges::find(events, event) != events.end();
   };
   if (has("DELETED"))
-    return not_offered("The event DELETED of AutoImportPolicy",
-                       "files whose objects were deleted stay");
+    return unsupported_member("The event DELETED of AutoImportPolicy",
+                              "files whose objects were deleted stay");
   if (has("CHANGED") && !has("NEW"))
-    return not_offered("The event CHANGED of AutoImportPolicy without NEW", "add NEW");
+    return unsupported_member("The event CHANGED of AutoImportPolicy without NEW", "add NEW");
   if (!has("NEW")) return AutoImport::none;
   return has("CHANGED") ? AutoImport::added_changed : AutoImport::added;
 }
@@ -70,7 +71,7 @@ Outcome<Association> association_of(const Services& services, const Context& con
   out.created = context.now;
   if (!in.file_system_path->starts_with('/'))
     return bad_request("FileSystemPath must begin with /");
-  out.path = TRY(outcome_of(file_systems::parse_directory(*in.file_system_path)));
+  out.path = TRY(with_fsx_failure(file_systems::parse_directory(*in.file_system_path)));
   out.repository = *in.data_repository_path;
   out.import_on_create = in.batch_import_meta_data_on_create.value_or(false);
   out.chunk_mib = in.imported_file_chunk_size.value_or(out.chunk_mib);
@@ -82,14 +83,14 @@ Outcome<Association> association_of(const Services& services, const Context& con
 Outcome<aws::CreateDataRepositoryAssociationResponse> create_association(
     const Services& services, const Context& context,
     const aws::CreateDataRepositoryAssociationRequest& in) {
-  auto* all = TRY(offered(services));
+  auto* all = TRY(file_systems_of(services));
   const Association requested = TRY(association_of(services, context, in));
   TRY(check_bucket(services, requested.repository, "BadRequest", "DataRepositoryPath isn't valid"));
   Association made = requested;
   std::optional<Failure> failure;
-  TRY(outcome_of(all->change([&](Snapshot& next) -> Result<void> {
+  TRY(with_fsx_failure(all->change([&](Snapshot& next) -> Result<void> {
     failure.reset();
-    auto before = made_before(next.associations, context.region, requested.mark);
+    auto before = find_earlier_request(next.associations, context.region, requested.mark);
     if (!before) {
       failure = before.failure(aws::kService);
       return {};
@@ -106,7 +107,7 @@ Outcome<aws::CreateDataRepositoryAssociationResponse> create_association(
   return aws::CreateDataRepositoryAssociationResponse{.association = shown(context, made)};
 }
 
-// Returns whether an association passes the filters: each names values of which one must fit.
+// Returns whether an association matches each filter, which is one of the filter's values.
 Outcome<bool> passes(const Association& each, const std::vector<aws::Filter>& filters) {
   for (const aws::Filter& filter : filters) {
     const std::string name = filter.name.value_or("");
@@ -128,7 +129,7 @@ Outcome<bool> passes(const Association& each, const std::vector<aws::Filter>& fi
 Outcome<aws::DescribeDataRepositoryAssociationsResponse> describe_associations(
     const Services& services, const Context& context,
     const aws::DescribeDataRepositoryAssociationsRequest& in) {
-  const auto* all = TRY(offered(services));
+  const auto* all = TRY(file_systems_of(services));
   const auto present = all->snapshot();
   const auto ids = in.association_ids.value_or(std::vector<std::string>());
   const auto filters = in.filters.value_or(std::vector<aws::Filter>());
@@ -150,7 +151,7 @@ Outcome<aws::DescribeDataRepositoryAssociationsResponse> describe_associations(
 Outcome<aws::UpdateDataRepositoryAssociationResponse> update_association(
     const Services& services, const Context& context,
     const aws::UpdateDataRepositoryAssociationRequest& in) {
-  auto* all = TRY(offered(services));
+  auto* all = TRY(file_systems_of(services));
   std::optional<AutoImport> automatic;
   if (in.s3) automatic = TRY(auto_import_of_events(*in.s3));
   std::optional<Failure> failure;
@@ -178,7 +179,7 @@ Outcome<aws::UpdateDataRepositoryAssociationResponse> update_association(
 Outcome<aws::DeleteDataRepositoryAssociationResponse> delete_association(
     const Services& services, const Context& context,
     const aws::DeleteDataRepositoryAssociationRequest& in) {
-  auto* all = TRY(offered(services));
+  auto* all = TRY(file_systems_of(services));
   const bool with_files = in.delete_data_in_file_system.value_or(false);
   bool found_it = false;
   TRY(all->change([&](Snapshot& next) -> Result<void> {

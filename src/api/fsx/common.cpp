@@ -37,11 +37,11 @@ constexpr FaultRow kFaults[] = {
 
 Failure failure_of_fsx(const Error& error) {
   for (const FaultRow& row : kFaults)
-    if (error.is(row.fault)) return refused(row.code, error.message);
+    if (error.is(row.fault)) return fsx_failure(row.code, error.message);
   return failure_of(aws::kService, error);
 }
 
-Outcome<file_systems::FileSystems*> offered(const Services& services) {
+Outcome<file_systems::FileSystems*> file_systems_of(const Services& services) {
   if (!services.file_systems) return bad_request("FSx is not offered by this server");
   if (const auto& why = services.file_systems->settings().not_offered; !why.empty())
     return bad_request("FSx is not offered by this server: " + why);
@@ -91,8 +91,8 @@ std::string lifecycle_text(file_systems::Lifecycle lifecycle) {
 Outcome<file_systems::AutoImport> auto_import_of(const std::string& policy) {
   const auto parsed = file_systems::kAutoImports.parse(policy);
   if (parsed) return *parsed;
-  return not_offered("AutoImportPolicy " + policy,
-                     "files whose objects were deleted stay; use NEW_CHANGED");
+  return unsupported_member("AutoImportPolicy " + policy,
+                            "files whose objects were deleted stay; use NEW_CHANGED");
 }
 std::string text_of(file_systems::AutoImport automatic) {
   return std::string(file_systems::kAutoImports.text(automatic));
@@ -101,11 +101,11 @@ std::string text_of(file_systems::AutoImport automatic) {
 Outcome<Done> check_bucket(const Services& services, const std::string& path, std::string_view code,
                            const std::string& message) {
   const auto at = file_systems::parse_repository(path);
-  if (!at) return refused(code, message + ": " + at.error().message);
+  if (!at) return fsx_failure(code, message + ": " + at.error().message);
   const auto found = services.objects.head_bucket(at->bucket);
   if (found) return Done{};
   if (found.error().kind == Kind::unavailable) return found.error();
-  return refused(code, message + ": " + found.error().message);
+  return fsx_failure(code, message + ": " + found.error().message);
 }
 
 }  // namespace trainyard::api::fsx

@@ -24,32 +24,33 @@ using file_systems::Snapshot;
 
 // -- errors
 
-inline Failure refused(std::string_view code, std::string message) {
+inline Failure fsx_failure(std::string_view code, std::string message) {
   return {400, std::string(code), std::move(message)};
 }
 inline Failure bad_request(std::string message) {
-  return refused("BadRequest", std::move(message));
+  return fsx_failure("BadRequest", std::move(message));
 }
-// A member that is not offered is rejected, never ignored.
-inline Failure not_offered(std::string_view member, std::string_view instead = "") {
+// Makes the failure for an unsupported member. Such members are rejected, never ignored.
+inline Failure unsupported_member(std::string_view member, std::string_view instead = "") {
   return bad_request(std::string(member) + " is not offered by this server" +
                      std::string(instead.empty() ? "" : ": ") + std::string(instead));
 }
-// The failure of an error of file_systems, by its Fault.
+// Converts an error of file_systems to a failure, by its Fault.
 Failure failure_of_fsx(const Error& error);
 
+// Converts the error of a result of file_systems.
 template <class T>
-Outcome<T> outcome_of(Result<T> result) {
+Outcome<T> with_fsx_failure(Result<T> result) {
   if (!result) return failure_of_fsx(result.error());
   return *std::move(result);
 }
-inline Outcome<Done> outcome_of(const Result<void>& result) {
+inline Outcome<Done> with_fsx_failure(const Result<void>& result) {
   if (!result) return failure_of_fsx(result.error());
   return Done{};
 }
 
-// The file systems of the server. Errors: the reason why there are none here.
-Outcome<file_systems::FileSystems*> offered(const Services& services);
+// Returns the file systems of the server. Errors: why the server does not offer FSx.
+Outcome<file_systems::FileSystems*> file_systems_of(const Services& services);
 
 // -- requests that are repeated with the same token
 
@@ -58,17 +59,18 @@ template <class Operation>
 file_systems::RequestMark mark_of(const typename Operation::Input& in) {
   return {in.client_request_token.value_or(""), digest_of(*Operation::shape().input, &in)};
 }
-// The key of what an earlier request with this token has made in the region; "" = none. Errors:
-// IncompatibleParameterError: the earlier request differed.
+// Returns the key of the resource that an earlier request with this token created in the region; ""
+// = none. Errors: IncompatibleParameterError: the earlier request had other parameters.
 template <class T>
-Outcome<std::string> made_before(const std::map<std::string, T>& all, const std::string& region,
-                                 const file_systems::RequestMark& mark) {
+Outcome<std::string> find_earlier_request(const std::map<std::string, T>& all,
+                                          const std::string& region,
+                                          const file_systems::RequestMark& mark) {
   if (mark.token.empty()) return std::string();
   for (const auto& [key, each] : all) {
     if (each.mark.token != mark.token || file_systems::region_of(key) != region) continue;
     if (each.mark.digest == mark.digest) return key;
-    return refused("IncompatibleParameterError",
-                   "The client request token was used by a request with other parameters");
+    return fsx_failure("IncompatibleParameterError",
+                       "The client request token was used by a request with other parameters");
   }
   return std::string();
 }
@@ -77,7 +79,7 @@ Outcome<std::string> made_before(const std::map<std::string, T>& all, const std:
 
 inline constexpr int64_t kResultsMax = 1'000;  // of a page whose request has no limit
 
-// The items that `wanted` accepts, after that of the token, in the order of their keys.
+// Returns a page of the items that `wanted` accepts, after the token's item, ordered by key.
 template <class T, class Wanted, class Show>
 auto page_of(const std::map<std::string, T>& all, const std::string& region,
              const std::optional<int64_t>& results_max, const std::optional<std::string>& token,
@@ -115,10 +117,10 @@ std::vector<aws::Tag> shown_tags(const file_systems::Tags& tags);
 // -- texts
 
 std::string lifecycle_text(file_systems::Lifecycle lifecycle);
-// Returns the automatic imports that a policy requests. Errors: BadRequest: not offered.
+// Returns the automatic imports of a policy. Errors: BadRequest: an unsupported policy.
 Outcome<file_systems::AutoImport> auto_import_of(const std::string& policy);
 std::string text_of(file_systems::AutoImport automatic);
-// Checks that the bucket of an S3 path exists. Errors: with that code.
+// Checks that the bucket of an S3 path exists. Errors: failures with `code` and `message`.
 Outcome<Done> check_bucket(const Services& services, const std::string& path, std::string_view code,
                            const std::string& message);
 

@@ -1,4 +1,4 @@
-// Operations on file systems.
+// Implements the operations on file systems.
 #include <algorithm>
 
 #include "fsx/common.hpp"
@@ -14,9 +14,9 @@ using file_systems::LustreFileSystem;
 constexpr size_t kIdBytes = 8;  // random, after the "0" with which AWS's ids begin
 constexpr const char* kDefaultMaintenance = "1:05:00";
 
-// -- showing
+// -- descriptions
 
-// The progress of the first import; AWS has no member for it.
+// Describes the progress of the first import, for which AWS has no member.
 std::vector<aws::AdministrativeAction> shown_actions(const LustreFileSystem& each,
                                                      const file_systems::Progress& progress) {
   aws::AdministrativeAction action;
@@ -39,7 +39,7 @@ aws::DataRepositoryConfiguration shown_repository(const LustreFileSystem& each) 
   if (!each.export_path.empty()) out.export_path = each.export_path;
   out.imported_file_chunk_size = each.chunk_mib;
   out.auto_import_policy = text_of(each.auto_import);
-  // An available one has the objects that its import left out.
+  // Of an available file system, describes the objects that its import left out.
   if (!each.failure.empty()) out.failure_details = {.message = each.failure};
   return out;
 }
@@ -82,27 +82,27 @@ aws::FileSystem shown(const Services& services, const std::string& key,
 Outcome<Done> check_lustre_offered(const aws::CreateFileSystemLustreConfiguration& lustre) {
   if (lustre.automatic_backup_retention_days.value_or(0) > 0 ||
       lustre.daily_automatic_backup_start_time || lustre.copy_tags_to_backups.value_or(false))
-    return not_offered("A backup", "export files to S3 instead");
-  if (lustre.efa_enabled.value_or(false)) return not_offered("EfaEnabled");
+    return unsupported_member("A backup", "export files to S3 instead");
+  if (lustre.efa_enabled.value_or(false)) return unsupported_member("EfaEnabled");
   if (lustre.log_configuration && lustre.log_configuration->level.value_or("") != "DISABLED")
-    return not_offered("LogConfiguration");
+    return unsupported_member("LogConfiguration");
   if (lustre.root_squash_configuration)
-    return not_offered("RootSquashConfiguration",
-                       "jobs are never root here; [posix_users] of the config maps them");
-  if (lustre.metadata_configuration) return not_offered("MetadataConfiguration");
-  if (lustre.throughput_capacity) return not_offered("ThroughputCapacity");
-  if (lustre.data_read_cache_configuration) return not_offered("DataReadCacheConfiguration");
+    return unsupported_member("RootSquashConfiguration",
+                              "jobs are never root here; [posix_users] of the config maps them");
+  if (lustre.metadata_configuration) return unsupported_member("MetadataConfiguration");
+  if (lustre.throughput_capacity) return unsupported_member("ThroughputCapacity");
+  if (lustre.data_read_cache_configuration) return unsupported_member("DataReadCacheConfiguration");
   return Done{};
 }
 
 Outcome<Done> check_offered(const aws::CreateFileSystemRequest& in) {
   if (*in.file_system_type != "LUSTRE")
-    return not_offered("FileSystemType " + *in.file_system_type, "use LUSTRE");
+    return unsupported_member("FileSystemType " + *in.file_system_type, "use LUSTRE");
   if (in.windows_configuration || in.ontap_configuration || in.open_zfs_configuration)
-    return refused("IncompatibleParameterError",
-                   "A LUSTRE file system has a LustreConfiguration only");
-  if (in.kms_key_id) return not_offered("KmsKeyId", "encrypt the disk of the server");
-  if (in.network_type.value_or("IPV4") != "IPV4") return not_offered("NetworkType DUAL");
+    return fsx_failure("IncompatibleParameterError",
+                       "A LUSTRE file system has a LustreConfiguration only");
+  if (in.kms_key_id) return unsupported_member("KmsKeyId", "encrypt the disk of the server");
+  if (in.network_type.value_or("IPV4") != "IPV4") return unsupported_member("NetworkType DUAL");
   if (in.subnet_ids->size() != 1)
     return bad_request("A LUSTRE file system is in exactly one subnet");
   if (!in.storage_capacity) return bad_request("StorageCapacity is required");
@@ -130,7 +130,8 @@ Outcome<LustreFileSystem> file_system_of(const Services& services, const Context
   out.import_path = lustre.import_path.value_or("");
   out.export_path = lustre.export_path.value_or("");
   if (lustre.imported_file_chunk_size && out.import_path.empty())
-    return refused("IncompatibleParameterError", "ImportedFileChunkSize requires an ImportPath");
+    return fsx_failure("IncompatibleParameterError",
+                       "ImportedFileChunkSize requires an ImportPath");
   out.chunk_mib = lustre.imported_file_chunk_size.value_or(out.chunk_mib);
   out.auto_import = TRY(auto_import_of(lustre.auto_import_policy.value_or("NONE")));
   out.compression = lustre.data_compression_type.value_or("NONE");
@@ -139,17 +140,17 @@ Outcome<LustreFileSystem> file_system_of(const Services& services, const Context
   out.subnets = *in.subnet_ids;
   out.security_groups = in.security_group_ids.value_or(std::vector<std::string>());
   out.tags = TRY(tags_of(in.tags));
-  TRY(outcome_of(file_systems::check_size(out)));
-  out.export_path = TRY(outcome_of(file_systems::check_paths(out)));
+  TRY(with_fsx_failure(file_systems::check_size(out)));
+  out.export_path = TRY(with_fsx_failure(file_systems::check_paths(out)));
   return out;
 }
 
 Outcome<aws::CreateFileSystemResponse> create(const Settings& settings, const Services& services,
                                               const Context& context,
                                               const aws::CreateFileSystemRequest& in) {
-  auto* all = TRY(offered(services));
+  auto* all = TRY(file_systems_of(services));
   if (const auto space = settings.check_disk_space(); !space)
-    return refused("ServiceLimitExceeded", space.error().message);
+    return fsx_failure("ServiceLimitExceeded", space.error().message);
   const LustreFileSystem requested = TRY(file_system_of(services, context, in));
   if (!requested.import_path.empty())
     TRY(check_bucket(services, requested.import_path, "InvalidImportPath",
@@ -158,7 +159,7 @@ Outcome<aws::CreateFileSystemResponse> create(const Settings& settings, const Se
   std::optional<Failure> failure;
   TRY(all->change([&](Snapshot& next) -> Result<void> {
     failure.reset();
-    auto before = made_before(next.file_systems, context.region, requested.mark);
+    auto before = find_earlier_request(next.file_systems, context.region, requested.mark);
     if (!before) {
       failure = before.failure(aws::kService);
       return {};
@@ -171,9 +172,10 @@ Outcome<aws::CreateFileSystemResponse> create(const Settings& settings, const Se
       return file_systems::region_of(each.first) == context.region;
     });
     if (size_t(count) >= file_systems::kFileSystemsMax)
-      failure = refused("ServiceLimitExceeded", "You have reached the limit of " +
-                                                    std::to_string(file_systems::kFileSystemsMax) +
-                                                    " file systems in a Region");
+      failure =
+          fsx_failure("ServiceLimitExceeded", "You have reached the limit of " +
+                                                  std::to_string(file_systems::kFileSystemsMax) +
+                                                  " file systems in a Region");
     else
       next.file_systems[key] = requested;
     return {};
@@ -187,15 +189,15 @@ Outcome<aws::CreateFileSystemResponse> create(const Settings& settings, const Se
   return out;
 }
 
-// -- the others
+// -- other operations
 
 Outcome<aws::DescribeFileSystemsResponse> describe(const Services& services, const Context& context,
                                                    const aws::DescribeFileSystemsRequest& in) {
-  const auto* all = TRY(offered(services));
+  const auto* all = TRY(file_systems_of(services));
   const auto present = all->snapshot();
   const auto ids = in.file_system_ids.value_or(std::vector<std::string>());
   for (const std::string& id : ids)
-    TRY(outcome_of(file_systems::find_file_system(*present, context.region, id)));
+    TRY(with_fsx_failure(file_systems::find_file_system(*present, context.region, id)));
   aws::DescribeFileSystemsResponse out;
   out.file_systems = TRY(page_of(
       present->file_systems, context.region, in.max_results, in.next_token, out.next_token,
@@ -210,21 +212,21 @@ Outcome<aws::DescribeFileSystemsResponse> describe(const Services& services, con
 
 Outcome<Done> check_update_offered(const aws::UpdateFileSystemRequest& in) {
   if (in.windows_configuration || in.ontap_configuration || in.open_zfs_configuration)
-    return refused("IncompatibleParameterError",
-                   "A LUSTRE file system has a LustreConfiguration only");
-  if (in.storage_type) return not_offered("An update of StorageType");
-  if (in.file_system_type_version) return not_offered("An update of FileSystemTypeVersion");
-  if (in.network_type) return not_offered("An update of NetworkType");
+    return fsx_failure("IncompatibleParameterError",
+                       "A LUSTRE file system has a LustreConfiguration only");
+  if (in.storage_type) return unsupported_member("An update of StorageType");
+  if (in.file_system_type_version) return unsupported_member("An update of FileSystemTypeVersion");
+  if (in.network_type) return unsupported_member("An update of NetworkType");
   if (!in.lustre_configuration) return Done{};
   const auto& lustre = *in.lustre_configuration;
   if (lustre.automatic_backup_retention_days.value_or(0) > 0 ||
       lustre.daily_automatic_backup_start_time)
-    return not_offered("A backup", "export files to S3 instead");
-  if (lustre.log_configuration) return not_offered("LogConfiguration");
-  if (lustre.root_squash_configuration) return not_offered("RootSquashConfiguration");
-  if (lustre.metadata_configuration) return not_offered("MetadataConfiguration");
-  if (lustre.throughput_capacity) return not_offered("ThroughputCapacity");
-  if (lustre.data_read_cache_configuration) return not_offered("DataReadCacheConfiguration");
+    return unsupported_member("A backup", "export files to S3 instead");
+  if (lustre.log_configuration) return unsupported_member("LogConfiguration");
+  if (lustre.root_squash_configuration) return unsupported_member("RootSquashConfiguration");
+  if (lustre.metadata_configuration) return unsupported_member("MetadataConfiguration");
+  if (lustre.throughput_capacity) return unsupported_member("ThroughputCapacity");
+  if (lustre.data_read_cache_configuration) return unsupported_member("DataReadCacheConfiguration");
   return Done{};
 }
 
@@ -232,7 +234,7 @@ Outcome<LustreFileSystem> updated(LustreFileSystem each, const aws::UpdateFileSy
   if (each.lifecycle != Lifecycle::available)
     return bad_request("File system " + each.id + " is not in the AVAILABLE lifecycle state");
   if (in.storage_capacity) {
-    TRY(outcome_of(file_systems::check_growth(each, *in.storage_capacity)));
+    TRY(with_fsx_failure(file_systems::check_growth(each, *in.storage_capacity)));
     each.capacity_gib = *in.storage_capacity;
   }
   if (!in.lustre_configuration) return each;
@@ -242,23 +244,23 @@ Outcome<LustreFileSystem> updated(LustreFileSystem each, const aws::UpdateFileSy
   if (lustre.data_compression_type) each.compression = *lustre.data_compression_type;
   if (lustre.per_unit_storage_throughput) {
     each.throughput_per_tib = *lustre.per_unit_storage_throughput;
-    TRY(outcome_of(file_systems::check_size(each)));
+    TRY(with_fsx_failure(file_systems::check_size(each)));
   }
   if (lustre.auto_import_policy) {
     each.auto_import = TRY(auto_import_of(*lustre.auto_import_policy));
-    TRY(outcome_of(file_systems::check_paths(each)));
+    TRY(with_fsx_failure(file_systems::check_paths(each)));
   }
   return each;
 }
 
 Outcome<aws::UpdateFileSystemResponse> update(const Services& services, const Context& context,
                                               const aws::UpdateFileSystemRequest& in) {
-  auto* all = TRY(offered(services));
+  auto* all = TRY(file_systems_of(services));
   TRY(check_update_offered(in));
   const std::string key = file_systems::key_of(context.region, *in.file_system_id);
   std::optional<Failure> failure;
   LustreFileSystem after;
-  TRY(outcome_of(all->change([&](Snapshot& next) -> Result<void> {
+  TRY(with_fsx_failure(all->change([&](Snapshot& next) -> Result<void> {
     failure.reset();
     TRY(file_systems::find_file_system(next, context.region, *in.file_system_id));
     auto changed = updated(next.file_systems[key], in);
@@ -277,16 +279,17 @@ Outcome<aws::UpdateFileSystemResponse> update(const Services& services, const Co
 
 Outcome<aws::DeleteFileSystemResponse> remove(const Services& services, const Context& context,
                                               const aws::DeleteFileSystemRequest& in) {
-  auto* all = TRY(offered(services));
+  auto* all = TRY(file_systems_of(services));
   if (in.windows_configuration || in.open_zfs_configuration)
-    return refused("IncompatibleParameterError",
-                   "A LUSTRE file system has a LustreConfiguration only");
+    return fsx_failure("IncompatibleParameterError",
+                       "A LUSTRE file system has a LustreConfiguration only");
   if (in.lustre_configuration && (!in.lustre_configuration->skip_final_backup.value_or(true) ||
                                   in.lustre_configuration->final_backup_tags))
-    return not_offered("A final backup", "export files to S3 first, and use SkipFinalBackup");
+    return unsupported_member("A final backup",
+                              "export files to S3 first, and use SkipFinalBackup");
   const std::string key = file_systems::key_of(context.region, *in.file_system_id);
-  TRY(outcome_of(all->change([&](Snapshot& next) -> Result<void> {
-    // Counted by each attempt to commit: a job may be created meanwhile.
+  TRY(with_fsx_failure(all->change([&](Snapshot& next) -> Result<void> {
+    // Counted again by each attempt to commit, since a job may be created meanwhile.
     const size_t jobs = all->jobs_on(key).unfinished;
     TRY(file_systems::check_deletion(next, context.region, *in.file_system_id, jobs));
     next.file_systems[key].lifecycle = Lifecycle::deleting;

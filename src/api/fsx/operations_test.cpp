@@ -1,4 +1,4 @@
-// Tests of FSx's operations on file systems, and of the work that follows.
+// Tests FSx's operations on file systems, and the work that follows.
 #include <gtest/gtest.h>
 
 #include "fsx/testing/fsx_world.hpp"
@@ -52,7 +52,7 @@ TEST(FileSystems, AreRemovedOnceNoHostMountsThem) {
   EXPECT_EQ(world.refusal<aws::DeleteFileSystem>({.file_system_id = id}),
             "BadRequest: The file system is in use by 1 job that waits or runs: stop them first, "
             "or delete it after they have ended");
-  // The job is over, and still has its hosts.
+  // The job has ended, and still has its hosts.
   job.state = domain::JobState::completed;
   job.warm_pool.emplace().state = domain::WarmPoolState::available;
   world.records.set_job(job);
@@ -88,7 +88,7 @@ TEST(FileSystems, WaitBeforeTheyAreRemovedAgain) {
   world.wait_for([&] { return world.made<aws::DescribeFileSystems>({}).file_systems->empty(); });
 }
 
-TEST(FileSystems, ARepeatedRequestCreatesOneFileSystem) {
+TEST(FileSystems, AreCreatedOnceByARepeatedRequest) {
   FsxWorld world;
   auto in = world.request();
   in.client_request_token = "token";
@@ -101,7 +101,7 @@ TEST(FileSystems, ARepeatedRequestCreatesOneFileSystem) {
   EXPECT_EQ(world.made<aws::DescribeFileSystems>({}).file_systems->size(), 1u);
 }
 
-TEST(FileSystems, LeaveBadKeysOutAndSaySo) {
+TEST(FileSystems, LeaveOutAndReportUnusableKeys) {
   FsxWorld world;
   world.put("bad/../../etc/passwd");
   world.put("bad/good", "fine");
@@ -118,7 +118,7 @@ TEST(FileSystems, LeaveBadKeysOutAndSaySo) {
   EXPECT_EQ(world.file(id, "both"), "x");
 }
 
-TEST(FileSystems, AFailedImportFailsItsFileSystemAndDelaysNoOther) {
+TEST(FileSystems, FailWithTheirImportWithoutDelayingOthers) {
   FsxWorld world;
   world.put("bad/../x");
   world.put("bad/denied/1");
@@ -133,7 +133,7 @@ TEST(FileSystems, AFailedImportFailsItsFileSystemAndDelaysNoOther) {
   EXPECT_EQ(world.file(good, "file"), "fine");
 }
 
-TEST(FileSystems, ImportsContinueAfterARestart) {
+TEST(FileSystems, ContinueImportsAfterARestart) {
   FsxWorld world;
   world.put("held/1", "first");
   world.put("a", "second");
@@ -194,7 +194,7 @@ TEST(FileSystems, WaitForAStoreThatDoesNotAnswer) {
   EXPECT_EQ(world.file(id, "broken/1"), "text");
 }
 
-TEST(FileSystems, FailWhenAnObjectBreaksOffEachTime) {
+TEST(FileSystems, FailIfAnObjectIsAlwaysTruncated) {
   FsxWorld world;
   world.put("fine", "text");
   world.put("cut/1", "longer text");
@@ -210,7 +210,7 @@ TEST(FileSystems, FailWhenAnObjectBreaksOffEachTime) {
       << *found.failure_details->message;
 }
 
-TEST(FileSystems, AreRefusedWithAwsNames) {
+TEST(FileSystems, AreRejectedWithAwssErrors) {
   FsxWorld world;
   const auto with = [&](const auto& edit) {
     auto in = world.request();

@@ -1,4 +1,4 @@
-// Operations on the tags of all FSx resources.
+// Implements the operations on the tags of all FSx resources.
 #include "fsx/common.hpp"
 #include "operations/fsx_tags.hpp"
 
@@ -7,12 +7,13 @@ namespace {
 
 Failure no_resource(const std::string& arn) {
   if (!arn.starts_with("arn:aws:fsx:"))
-    return refused("NotServiceResourceError",
-                   "The resource specified does not belong to Amazon FSx: " + shorten(arn, 256));
-  return refused("ResourceNotFound",
-                 "The resource specified by the Amazon Resource Name (ARN) "
-                 "can't be found: " +
-                     shorten(arn, 256));
+    return fsx_failure(
+        "NotServiceResourceError",
+        "The resource specified does not belong to Amazon FSx: " + shorten(arn, 256));
+  return fsx_failure("ResourceNotFound",
+                     "The resource specified by the Amazon Resource Name (ARN) "
+                     "can't be found: " +
+                         shorten(arn, 256));
 }
 
 // Finds the tags of a resource of the request's region and account.
@@ -26,7 +27,7 @@ auto* find(AnySnapshot& snapshot, const Context& context, const std::string& arn
 template <class Edit>
 Outcome<Done> change_tags(const Services& services, const Context& context, const std::string& arn,
                           const Edit& edit) {
-  auto* all = TRY(offered(services));
+  auto* all = TRY(file_systems_of(services));
   std::optional<Failure> failure;
   TRY(all->change([&](Snapshot& next) -> Result<void> {
     failure.reset();
@@ -49,7 +50,7 @@ Outcome<Done> change_tags(const Services& services, const Context& context, cons
 
 Outcome<aws::ListTagsForResourceResponse> list(const Services& services, const Context& context,
                                                const aws::ListTagsForResourceRequest& in) {
-  const auto* all = TRY(offered(services));
+  const auto* all = TRY(file_systems_of(services));
   const auto present = all->snapshot();
   const file_systems::Tags* tags = find(*present, context, *in.resource_arn);
   if (!tags) return no_resource(*in.resource_arn);

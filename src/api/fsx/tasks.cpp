@@ -1,4 +1,4 @@
-// Operations on data repository tasks.
+// Implements the operations on data repository tasks.
 #include <algorithm>
 
 #include "fsx/common.hpp"
@@ -17,8 +17,8 @@ constexpr std::pair<TaskKind, std::string_view> kTypes[] = {
     {TaskKind::import_files, "IMPORT_METADATA_FROM_REPOSITORY"}};
 
 Failure no_task(const std::string& id) {
-  return refused("DataRepositoryTaskNotFound",
-                 "Data repository task '" + shorten(id, 120) + "' does not exist.");
+  return fsx_failure("DataRepositoryTaskNotFound",
+                     "Data repository task '" + shorten(id, 120) + "' does not exist.");
 }
 
 std::string state_text(TaskState state) {
@@ -77,9 +77,9 @@ Outcome<RepositoryTask> task_of(const Services& services, const Context& context
                                 const aws::CreateDataRepositoryTaskRequest& in) {
   const auto type = std::ranges::find(kTypes, *in.type, [](const auto& row) { return row.second; });
   if (type == std::end(kTypes))
-    return refused("UnsupportedOperation",
-                   "Tasks of type " + *in.type +
-                       " are not offered by this server: files keep their content here");
+    return fsx_failure("UnsupportedOperation",
+                       "Tasks of type " + *in.type +
+                           " are not offered by this server: files keep their content here");
   if (in.capacity_to_release || in.release_configuration)
     return bad_request(
         "CapacityToRelease and ReleaseConfiguration are of tasks that release files");
@@ -90,7 +90,7 @@ Outcome<RepositoryTask> task_of(const Services& services, const Context& context
   out.kind = type->first;
   out.created = out.updated = context.now;
   for (const std::string& path : in.paths.value_or(std::vector<std::string>())) {
-    std::string directory = TRY(outcome_of(file_systems::parse_directory(path)));
+    std::string directory = TRY(with_fsx_failure(file_systems::parse_directory(path)));
     if (directory.empty()) {  // the root: all files
       out.paths.clear();
       break;
@@ -102,7 +102,7 @@ Outcome<RepositoryTask> task_of(const Services& services, const Context& context
   return out;
 }
 
-// A report belongs into a linked repository.
+// Checks that the report is written into a linked repository.
 Result<void> check_report(const Snapshot& snapshot, const std::string& region,
                           const RepositoryTask& task) {
   if (task.report.empty()) return {};
@@ -118,13 +118,13 @@ Result<void> check_report(const Snapshot& snapshot, const std::string& region,
 Outcome<aws::CreateDataRepositoryTaskResponse> create_task(
     const Services& services, const Context& context,
     const aws::CreateDataRepositoryTaskRequest& in) {
-  auto* all = TRY(offered(services));
+  auto* all = TRY(file_systems_of(services));
   const RepositoryTask requested = TRY(task_of(services, context, in));
   RepositoryTask made = requested;
   std::optional<Failure> failure;
-  TRY(outcome_of(all->change([&](Snapshot& next) -> Result<void> {
+  TRY(with_fsx_failure(all->change([&](Snapshot& next) -> Result<void> {
     failure.reset();
-    auto before = made_before(next.tasks, context.region, requested.mark);
+    auto before = find_earlier_request(next.tasks, context.region, requested.mark);
     if (!before) {
       failure = before.failure(aws::kService);
       return {};
@@ -164,7 +164,7 @@ Outcome<bool> passes(const RepositoryTask& each,
 Outcome<aws::DescribeDataRepositoryTasksResponse> describe_tasks(
     const Services& services, const Context& context,
     const aws::DescribeDataRepositoryTasksRequest& in) {
-  const auto* all = TRY(offered(services));
+  const auto* all = TRY(file_systems_of(services));
   const auto present = all->snapshot();
   const auto ids = in.task_ids.value_or(std::vector<std::string>());
   const auto filters = in.filters.value_or(std::vector<aws::DataRepositoryTaskFilter>());
@@ -187,7 +187,7 @@ Outcome<aws::DescribeDataRepositoryTasksResponse> describe_tasks(
 Outcome<aws::CancelDataRepositoryTaskResponse> cancel_task(
     const Services& services, const Context& context,
     const aws::CancelDataRepositoryTaskRequest& in) {
-  auto* all = TRY(offered(services));
+  auto* all = TRY(file_systems_of(services));
   std::optional<Failure> failure;
   TRY(all->change([&](Snapshot& next) -> Result<void> {
     failure.reset();
@@ -195,9 +195,9 @@ Outcome<aws::CancelDataRepositoryTaskResponse> cancel_task(
     if (found == next.tasks.end())
       failure = no_task(*in.task_id);
     else if (is_over(found->second.state))
-      failure = refused("DataRepositoryTaskEnded",
-                        "The data repository task could not be canceled because the task has "
-                        "already ended.");
+      failure = fsx_failure("DataRepositoryTaskEnded",
+                            "The data repository task could not be canceled because the task has "
+                            "already ended.");
     else
       found->second.state = TaskState::canceling;
     return {};

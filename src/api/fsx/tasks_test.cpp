@@ -1,4 +1,4 @@
-// Tests of FSx's operations on tasks, associations and tags.
+// Tests FSx's operations on tasks, associations and tags.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -37,7 +37,7 @@ TEST(Tasks, ExportNewAndChangedFiles) {
   EXPECT_EQ(world.objects->head("data", "out/changed")->modified, first->modified);
 }
 
-// A file that no job has changed must not replace what others put in its place since.
+// A file that no job has changed must not replace an object that was put there later.
 TEST(Tasks, ExportKeepsNewerObjectsOfUnchangedFiles) {
   FsxWorld world;
   for (const char* name : {"kept", "written", "moved", "gone"})

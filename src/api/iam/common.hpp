@@ -1,5 +1,4 @@
-// Declares the helpers of IAM's operations: reading and changing the snapshot of identities, pages,
-// and IAM's error names.
+// Declares the helpers of IAM's operations: reads and changes of identities, pages, and failures.
 //
 // Threads: pure functions; the registered operations run on stream threads.
 #pragma once
@@ -23,7 +22,8 @@ namespace iam = shapes::iam;
 using policy::EntityKind;
 using policy::Identities;
 
-// Converts an error to IAM's failure. `of_removal`: a conflict becomes a DeleteConflict.
+// Converts an error to IAM's failure. `of_removal`: the operation deletes, so a conflict becomes a
+// DeleteConflict.
 Failure iam_failure(const Error& error, bool of_removal = false);
 
 // Parses a policy document. Errors: MalformedPolicyDocument, LimitExceeded.
@@ -86,7 +86,7 @@ void add_change(OperationTable& table, const Services& services, Change change) 
 
 inline constexpr int64_t kItemsDefault = 100;  // in a page
 
-// The items of a page, as positions in the whole list, in the order of their keys.
+// PageOrder has the items of a page, as positions in the whole list, ordered by key.
 struct PageOrder {
   std::vector<size_t> positions;
   bool truncated = false;
@@ -124,9 +124,9 @@ void add_managed_policies(OperationTable& table, const Services& services);
 void add_simulation(OperationTable& table, const Services& services);
 void add_sts(OperationTable& table, const Settings& settings, const Services& services);
 
-// `whole`: with the members that lists leave out.
+// Describes a role. `whole`: with the members that lists leave out.
 iam::Role shown_role(const Identities& identities, const policy::Role& role, bool whole);
-// The built-in role for undefined names (auth/README.md).
+// Makes the built-in role for an undefined name (auth/README.md).
 policy::Role undefined_role(const std::string& account, const std::string& name);
 // Returns the role, or the built-in role if it is not defined. Errors: none.
 policy::Role role_or_undefined(const Identities& identities, const std::string& name);

@@ -1,12 +1,12 @@
-// Operations on the policies of users, groups and roles: inline policies, and attached managed
-// policies.
+// Implements the operations on the policies of users, groups and roles: inline policies, and
+// attached managed policies.
 #include "base/text.hpp"
 #include "iam/common.hpp"
 
 namespace trainyard::api::iam {
 namespace {
 
-// The operations of a kind of entity, and the member with the entity's name.
+// Names the operations of a kind of entity, and the member with the entity's name.
 struct UserPolicies {
   static constexpr EntityKind kKind = EntityKind::user;
   using Put = iam::PutUserPolicy;
@@ -41,7 +41,7 @@ struct RolePolicies {
   static auto& name(auto& shape) { return shape.role_name; }
 };
 
-// An undefined role has no policies, and is not an error.
+// An undefined role is not an error: it has no policies.
 template <class Of>
 Result<policy::Entity> entity_named(const Identities& identities, const std::string& name) {
   if (Of::kKind == EntityKind::role)

@@ -1,4 +1,4 @@
-// Operations on instance profiles. They are kept and described; no machine is given their role.
+// Implements the operations on instance profiles, which have no effect: no machine gets their role.
 #include "policy/instance_profiles.hpp"
 
 #include "iam/common.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using policy::InstanceProfile;
 
-// `whole`: with tags, which lists do not have.
+// Describes a profile. `whole`: with tags, which lists leave out.
 iam::InstanceProfile shown(const Identities& identities, const InstanceProfile& profile,
                            bool whole) {
   iam::InstanceProfile out;
@@ -25,7 +25,7 @@ iam::InstanceProfile shown(const Identities& identities, const InstanceProfile& 
   return out;
 }
 
-// `all` in pages, as lists give them.
+// Returns a page of `all`.
 template <class In, class Out>
 Result<Out> list_of(const Identities& identities, const In& in,
                     const std::vector<const InstanceProfile*>& all) {

@@ -1,4 +1,5 @@
-// Operations on the access keys of users. Only CreateAccessKey's response contains the secret.
+// Implements the operations on the access keys of users. Only CreateAccessKey's response contains
+// the secret.
 #include "iam/common.hpp"
 
 namespace trainyard::api::iam {
@@ -6,7 +7,7 @@ namespace {
 
 constexpr std::string_view kActive = "Active", kInactive = "Inactive";
 
-// The user in the request, or the caller.
+// Returns the user in the request, or the caller.
 Outcome<std::string> user_in(const Context& context, const std::optional<std::string>& name) {
   if (name) return *name;
   if (!context.principal.role_arn.empty())

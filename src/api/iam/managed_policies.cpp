@@ -1,4 +1,4 @@
-// Operations on managed policies and their versions.
+// Implements the operations on managed policies and their versions.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -25,7 +25,7 @@ iam::Policy shown(const Identities& identities, const VersionedPolicy& policy, b
   out.is_attachable = true;
   out.create_date = policy.created;
   out.update_date = policy.updated;
-  if (!whole) return out;  // not in lists
+  if (!whole) return out;  // lists leave out the rest
   if (!policy.description.empty()) out.description = policy.description;
   out.tags = shown_tags(policy.tags);
   return out;
@@ -112,7 +112,7 @@ Result<iam::ListPolicyVersionsResponse> list_versions(const Identities& identiti
   return out;
 }
 
-// Users, groups and roles share the pages of one list, in the order of kind and name.
+// Lists users, groups and roles in the pages of one list, ordered by kind and name.
 Result<iam::ListEntitiesForPolicyResponse> list_entities(
     const Identities& identities, const Context&, const iam::ListEntitiesForPolicyRequest& in) {
   TRY(policy::policy_of(identities, *in.policy_arn));

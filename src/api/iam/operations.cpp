@@ -45,7 +45,7 @@ Result<PageOrder> page_order(std::vector<std::string> keys,
   if (marker) {
     first = std::ranges::upper_bound(order, *marker, {}, key_at);
     if (first == order.begin() && !order.empty() && *marker < key_at(order.front()))
-      return invalid("Invalid Marker: it is not one that this list gave");
+      return invalid("Invalid Marker: use the Marker of the list's previous page");
   }
   const auto count = std::min<ptrdiff_t>(ptrdiff_t(max), order.end() - first);
   return PageOrder{{first, first + count}, first + count != order.end()};

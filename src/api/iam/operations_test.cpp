@@ -12,7 +12,7 @@ namespace {
 namespace iam = shapes::iam;
 namespace sts = shapes::sts;
 
-TEST(Roles, EveryNameIsARoleThatSageMakerMayTakeUp) {
+TEST(Roles, ExistForEveryName) {
   OperationsWorld world{add_operations};
   auto found = world.call<iam::GetRole>({.role_name = "Train"});
   ASSERT_TRUE(found);
@@ -38,7 +38,7 @@ std::string decision(OperationsWorld& world, const std::string& arn, const std::
   return answer ? *answer->evaluation_results->front().eval_decision : "refused";
 }
 
-TEST(Roles, UndefinedRolesMayBeUsedByJobs) {
+TEST(Roles, MayBeUsedByJobsIfUndefined) {
   OperationsWorld world{add_operations};
   const std::string arn = "arn:aws:iam::123456789012:role/service-role/Train";
   EXPECT_EQ(decision(world, arn, "s3:PutObject", "arn:aws:s3:::bucket/*"), "allowed");
@@ -51,7 +51,7 @@ TEST(Roles, UndefinedRolesMayBeUsedByJobs) {
             "NoSuchEntity: The role with name Train cannot be found.");
 }
 
-TEST(Roles, RoleArnsOfTheExampleAccountBelongToThisAccount) {
+TEST(Roles, OfTheExampleAccountBelongToThisAccount) {
   OperationsWorld world{add_operations};
   const std::string trust = policy::built_in_trust("123456789012");
   ASSERT_TRUE(
@@ -72,7 +72,7 @@ TEST(Roles, RoleArnsOfTheExampleAccountBelongToThisAccount) {
             "account of this server is 123456789012.");
 }
 
-TEST(Roles, DefinedRolesHaveTheRightsOfTheirPolicies) {
+TEST(Roles, HaveTheRightsOfTheirPoliciesIfDefined) {
   OperationsWorld world{add_operations};
   const std::string trust = policy::built_in_trust("123456789012");
   auto made =
@@ -92,7 +92,7 @@ TEST(Roles, DefinedRolesHaveTheRightsOfTheirPolicies) {
       << "names differ by more than case";
 }
 
-TEST(InstanceProfiles, HoldOneRoleAndKeepItFromDeletion) {
+TEST(InstanceProfiles, HaveOneRoleAndPreventItsDeletion) {
   OperationsWorld world{add_operations};
   const std::string trust = policy::built_in_trust("123456789012");
   for (const char* role : {"Train", "Other"})
@@ -194,7 +194,7 @@ TEST(Simulations, RejectInvalidRequests) {
                   .starts_with("InvalidInput: One request"));
 }
 
-TEST(Simulations, SimulateCustomPolicyEvaluatesTheGivenPolicies) {
+TEST(Simulations, EvaluateCustomPolicies) {
   OperationsWorld world{add_operations};
   auto answer = world.call<iam::SimulateCustomPolicy>(
       {.policy_input_list = Strings{kReadOne},
@@ -235,7 +235,7 @@ TEST(Users, HaveAtMostTwoKeysWithSealedSecrets) {
   EXPECT_FALSE(world.store.snapshot()->find_key(*key.access_key_id));
 }
 
-TEST(Users, LastUsesOfTheirKeysAreKept) {
+TEST(Users, StoreTheLastUsesOfTheirKeys) {
   OperationsWorld world{add_operations};
   ASSERT_TRUE(world.call<iam::CreateUser>({.user_name = "ann"}));
   const std::string id =
@@ -250,12 +250,12 @@ TEST(Users, LastUsesOfTheirKeysAreKept) {
   EXPECT_EQ(later.last_use(id)->service, "s3");
 }
 
-TEST(Users, ConfiguredUsersAreReadOnlyAndEndWithTheConfig) {
+TEST(Users, AreReadOnlyIfConfigured) {
   OperationsWorld world{add_operations};
   policy::IdentitySeed seed;
   seed.keys = {{"AKIAOWNER", "s", "owner"}, {"AKIAANN", "s", "ann"}};
   seed.users = {{.name = "ann", .policies = {"AmazonS3ReadOnlyAccess"}}};
-  world.store.take(*policy::identities_of("123456789012", seed));
+  world.store.set_configured(*policy::identities_of("123456789012", seed));
   EXPECT_TRUE(world.store.snapshot()->find_key("AKIAOWNER")->owner);
   EXPECT_FALSE(world.store.snapshot()->find_key("AKIAANN")->owner);
   EXPECT_EQ(
@@ -269,11 +269,11 @@ TEST(Users, ConfiguredUsersAreReadOnlyAndEndWithTheConfig) {
                   .starts_with("UnmodifiableEntity: "));
   EXPECT_TRUE(policy::seed_warnings(*world.store.snapshot()).empty());
   seed.users.clear();
-  world.store.take(*policy::identities_of("123456789012", seed));
+  world.store.set_configured(*policy::identities_of("123456789012", seed));
   EXPECT_EQ(policy::seed_warnings(*world.store.snapshot()).size(), 1u)
       << "ann's key may do nothing";
   seed.keys.pop_back();
-  world.store.take(*policy::identities_of("123456789012", seed));
+  world.store.set_configured(*policy::identities_of("123456789012", seed));
   EXPECT_FALSE(world.store.snapshot()->find_key("AKIAANN"));
 }
 
@@ -311,7 +311,7 @@ TEST(Policies, HaveFiveVersions) {
                   .starts_with("UnmodifiableEntity: "));
 }
 
-TEST(Policies, InvalidAndTooLargeDocumentsAreRejected) {
+TEST(Policies, RejectInvalidAndTooLargeDocuments) {
   OperationsWorld world{add_operations};
   ASSERT_TRUE(world.call<iam::CreateUser>({.user_name = "ann"}));
   for (
@@ -366,7 +366,7 @@ TEST(Boundaries, LimitTheRightsOfPolicies) {
   EXPECT_EQ(decision(world, ann, "s3:GetObject", "arn:aws:s3:::b/k"), "allowed");
 }
 
-TEST(Pages, ListUsersContinuesAtTheMarker) {
+TEST(Pages, ContinueAtTheMarker) {
   OperationsWorld world{add_operations};
   for (const char* name : {"c", "a", "b"})
     ASSERT_TRUE(world.call<iam::CreateUser>({.user_name = name}));

@@ -1,4 +1,5 @@
-// Operations on roles. An undefined role is described as the built-in role (auth/README.md).
+// Implements the operations on roles. An undefined role is described as the built-in role
+// (auth/README.md).
 #include "auth/roles.hpp"
 #include "base/text.hpp"
 #include "iam/common.hpp"
@@ -81,7 +82,7 @@ iam::Role shown_role(const Identities& identities, const Role& role, bool whole)
   out.assume_role_policy_document = percent_encode(role.trust.text);
   if (!role.description.empty()) out.description = role.description;
   out.max_session_duration = role.max_session_seconds;
-  if (!whole) return out;  // not in lists
+  if (!whole) return out;  // lists leave out the rest
   out.permissions_boundary = shown_boundary(role);
   out.tags = shown_tags(role.tags);
   return out;

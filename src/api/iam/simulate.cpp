@@ -16,7 +16,7 @@
 namespace trainyard::api::iam {
 namespace {
 
-// Actions times resources in one simulation, whose response then has some MiB.
+// The maximum of actions times resources in one simulation. Its response has some MiB.
 constexpr size_t kDecisionsMax = 10'000;
 constexpr std::string_view kUndefinedRolePolicy =
     R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":[
@@ -31,7 +31,7 @@ constexpr std::string_view kUndefinedRolePolicy =
 
 using Parsed = std::shared_ptr<const policy::Policy>;
 
-// The input of one simulation. Owns the parsed documents of the request.
+// The input of one simulation, with the parsed documents of the request.
 struct Simulated {
   std::vector<Parsed> parsed;
   std::shared_ptr<const Identities> identities;
@@ -188,7 +188,7 @@ iam::ResourceSpecificResult decide(Simulated& simulated, const std::string& acti
   return out;
 }
 
-// Evaluates each resource. The result for the action is the strictest of them.
+// Evaluates an action on each resource. The action's result is the strictest one.
 iam::EvaluationResult evaluate(Simulated& simulated, const std::string& action,
                                const std::vector<std::string>& resources) {
   std::vector<iam::ResourceSpecificResult> each;

@@ -1,4 +1,4 @@
-// Operations of STS: the caller's identity, and temporary keys of roles.
+// Implements the operations of STS: the caller's identity, and temporary keys of roles.
 #include "shapes/sts.hpp"
 #include "auth/roles.hpp"
 #include "auth/temporary_keys.hpp"
@@ -44,8 +44,8 @@ Outcome<std::vector<std::string>> session_policies(const Settings& settings,
   return policies;
 }
 
-// Makes the session that the caller assumes. It has the person, the attempt and the source identity
-// of the caller's session.
+// Makes the session that the caller assumes. It inherits the person, the job's attempt and the
+// source identity from the caller's session.
 Outcome<RoleSession> new_session(const Settings& settings, const Context& context,
                                  const sts::AssumeRoleRequest& in) {
   const Principal& caller = context.principal;

@@ -1,4 +1,4 @@
-// Operations on users and groups, and the account's summary.
+// Implements the operations on users and groups, and the account's summary.
 #include "iam/common.hpp"
 #include "policy/instance_profiles.hpp"
 
@@ -15,7 +15,7 @@ iam::User shown(const Identities& identities, const User& user, bool whole) {
   out.user_id = user.id;
   out.arn = identities.arn_of(user);
   out.create_date = user.created;
-  if (!whole) return out;  // not in lists
+  if (!whole) return out;  // lists leave out the rest
   out.permissions_boundary = shown_boundary(user);
   out.tags = shown_tags(user.tags);
   return out;
@@ -45,7 +45,7 @@ Outcome<iam::CreateUserResponse> create_user(IdentityStore& store, Identities& n
   return iam::CreateUserResponse{.user = shown(next, *next.find_user(*in.user_name), true)};
 }
 
-// A request without a name is for the caller. The owner may have no record.
+// Finds the user of a request; without a name, the caller. The owner may have no record.
 Result<iam::GetUserResponse> get_user(const Identities& identities, const Context& context,
                                       const iam::GetUserRequest& in) {
   const std::string name = in.user_name.value_or(context.principal.name);

@@ -1,5 +1,4 @@
-// Defines what the operations of CloudWatch Logs share: errors, ARNs, tokens of
-// pages.
+// Declares the helpers of CloudWatch Logs' operations: errors, ARNs, tokens of pages.
 //
 // Threads: pure functions. Errors: those of the service.
 #pragma once
@@ -39,7 +38,7 @@ Failure limit_exceeded(std::string message);  // LimitExceededException
 std::string group_arn(const Context& context, const std::string& group);
 // "arn:aws:logs:REGION:ACCOUNT:KIND:NAME".
 std::string arn_of(const Context& context, std::string_view kind, const std::string& name);
-// Returns the name in an ARN of arn_of(); nothing for another ARN.
+// Returns the name in an ARN that arn_of() makes; nothing for any other ARN.
 std::optional<std::string> name_in_arn(const Context& context, std::string_view kind,
                                        const std::string& arn);
 
@@ -59,7 +58,8 @@ std::variant<Failure, Error> delivery_failure(Error error);
 Outcome<std::string> group_of(const Context& context, const std::optional<std::string>& name,
                               const std::optional<std::string>& identifier);
 
-// The position of a list's next page: after this name and, in a list ordered by time, this time.
+// ListPosition is where the next page of a list begins: after this name and, in a list ordered by
+// time, this time.
 struct ListPosition {
   int64_t at = 0;
   std::string name;
@@ -67,7 +67,8 @@ struct ListPosition {
 std::string list_token(const ListPosition& position);
 Outcome<ListPosition> list_position(const std::string& token);
 
-// Reduces a list, ordered by `name_of`, to the page after `token`. Returns the next page's token.
+// Cuts a list, which is ordered by `name_of`, to the page after `token`. Returns the token of the
+// next page.
 template <class T, class NameOf>
 Outcome<std::optional<std::string>> cut_page(std::vector<T>& items, size_t limit,
                                              const std::optional<std::string>& token,
@@ -81,7 +82,7 @@ Outcome<std::optional<std::string>> cut_page(std::vector<T>& items, size_t limit
   return std::optional(list_token({0, name_of(items.back())}));
 }
 
-// Does the same for lists of deliveries, for which AWS has another error for an invalid token.
+// Does the same for lists of deliveries, which have another error for an invalid token.
 template <class T, class NameOf>
 Outcome<std::optional<std::string>> cut_delivery_page(std::vector<T>& items, size_t limit,
                                                       const std::optional<std::string>& token,
@@ -90,7 +91,7 @@ Outcome<std::optional<std::string>> cut_delivery_page(std::vector<T>& items, siz
   return cut_page(items, limit, token, name_of);
 }
 
-// A random UUID.
+// Makes a random UUID.
 std::string new_uuid(Random& random);
 
 void add_groups(OperationTable& table, const Services& services);

@@ -1,4 +1,4 @@
-// Deliveries: pairs of a delivery source and a delivery destination.
+// Implements the operations on deliveries: pairs of a delivery source and a delivery destination.
 #include "log_routing/deliveries.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ Outcome<aws::Delivery> shown(Deliveries& deliveries, const Context& context, con
   return out;
 }
 
-// Sets the options that a request has.
+// Sets the options that are present in a request.
 template <class Request>
 void set_options(const Request& in, log_routing::DeliveryOptions& options) {
   if (in.record_fields) options.fields = *in.record_fields;

@@ -45,7 +45,7 @@ struct DeliveryOperationsWorld : OperationsWorld {
   }
 };
 
-TEST(DestinationOperations, ADestinationLeadsSubscriptions) {
+TEST(DestinationOperations, RouteSubscriptions) {
   DeliveryOperationsWorld world;
   const auto made = world.put("d", kArns + "log-group:to:*");
   ASSERT_TRUE(made);
@@ -72,7 +72,7 @@ TEST(DestinationOperations, ADestinationLeadsSubscriptions) {
       "InvalidParameterException: The specified destination does not exist.");
 }
 
-TEST(DestinationOperations, ATargetExists) {
+TEST(DestinationOperations, RejectUnknownTargets) {
   DeliveryOperationsWorld world;
   for (const std::string& target :
        {std::string("http://169.254.169.254/"), kArns + "destination:d", kArns + "destination:hook",
@@ -95,7 +95,7 @@ TEST(DestinationOperations, ATargetExists) {
             "ResourceNotFoundException: The specified log group does not exist.");
 }
 
-TEST(DeliveryOperations, ADeliveryIsMadeAndShown) {
+TEST(DeliveryOperations, CreateAndDescribeADelivery) {
   DeliveryOperationsWorld world;
   EXPECT_TRUE(
       world
@@ -153,7 +153,7 @@ TEST(DeliveryOperations, ADeliveryIsMadeAndShown) {
             "ResourceNotFoundException: Requested Delivery does not exist in this account.");
 }
 
-TEST(DeliveryOperations, ABadTokenIsAValidationError) {
+TEST(DeliveryOperations, RejectInvalidTokens) {
   DeliveryOperationsWorld world;
   const std::string refusal = "ValidationException: The specified nextToken is invalid.";
   EXPECT_EQ(world.refusal<aws::DescribeDeliveries>({.next_token = "bad"}), refusal);
@@ -161,7 +161,7 @@ TEST(DeliveryOperations, ABadTokenIsAValidationError) {
   EXPECT_EQ(world.refusal<aws::DescribeDeliveryDestinations>({.next_token = "bad"}), refusal);
 }
 
-TEST(DeliveryOperations, PoliciesAndTagsAreKept) {
+TEST(DeliveryOperations, StorePoliciesAndTags) {
   DeliveryOperationsWorld world;
   ASSERT_TRUE(world.call<aws::PutDeliveryDestination>(
       {.name = "d",

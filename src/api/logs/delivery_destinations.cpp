@@ -1,4 +1,5 @@
-// Delivery destinations: buckets, log groups and webhooks to which deliveries send logs.
+// Implements the operations on delivery destinations: buckets, log groups and webhooks to which
+// deliveries send logs.
 #include <algorithm>
 
 #include "base/json.hpp"

@@ -1,4 +1,4 @@
-// Delivery sources: what has logs that deliveries send on.
+// Implements the operations on delivery sources: the resources whose logs deliveries send.
 #include <algorithm>
 
 #include "log_routing/deliveries.hpp"

@@ -12,7 +12,7 @@ namespace trainyard::api::logs {
 
 const char* delivery_type_text(log_routing::DeliveryType type);  // "S3"
 const char* delivery_format_text(log_routing::DeliveryFormat format);
-// Unset: a format that this server does not write.
+// Returns nothing for a format that this server does not write.
 std::optional<log_routing::DeliveryFormat> delivery_format_of(std::string_view text);
 
 }  // namespace trainyard::api::logs

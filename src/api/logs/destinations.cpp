@@ -1,4 +1,5 @@
-// Destinations of subscription filters: those of clients, and the webhooks of the configuration.
+// Implements the operations on destinations of subscription filters: those that clients define, and
+// the webhooks of the configuration.
 #include "log_routing/destinations.hpp"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 
 namespace aws = shapes::logs;
 
-// AWS has no limit in its model. A policy of IAM may have 10,240 characters.
+// AWS's model has no limit. A policy of IAM may have 10,240 characters.
 constexpr size_t kPolicyBytesMax = 51'200;
 
 aws::Destination shown(const Context& context, const std::string& name,
@@ -60,7 +61,7 @@ Outcome<aws::Nothing> put_policy(log_routing::LogRouter& router, const Context& 
   return aws::Nothing{};
 }
 
-// The URLs of webhooks stay in the configuration: they may have secrets.
+// The URLs of webhooks are not shown, since they may have secrets.
 Outcome<aws::DescribeDestinationsResponse> describe(log_routing::LogRouter& router,
                                                     const Context& context,
                                                     const aws::DescribeDestinationsRequest& in) {

@@ -1,4 +1,4 @@
-// Export tasks: log events to objects of a bucket.
+// Implements the operations on export tasks, which copy log events to objects of a bucket.
 #include <algorithm>
 
 #include "log_routing/exports.hpp"
@@ -12,7 +12,7 @@ namespace {
 namespace aws = shapes::logs;
 using log_routing::ExportState;
 
-// Short tasks have ended when CreateExportTask returns.
+// How long CreateExportTask waits for the task, so that short tasks have ended when it returns.
 constexpr Duration kExportWait = 200ms;
 constexpr int64_t kExportTimeMax = 253'402'300'799'000;  // milliseconds: the year 9999
 constexpr std::string_view kTestObject = "aws-logs-write-test";
@@ -40,7 +40,7 @@ Outcome<aws::CreateExportTaskResponse> create_task(const Services& services,
         "The given bucket does not exist. Please make sure the bucket is valid.");
   if (*in.to < *in.from)
     return invalid_parameter("The end time must not be before the start time.");
-  // As AWS, an object shows that the task may write.
+  // As on AWS, a test object proves that the task may write.
   const auto written = [&]() -> Result<void> {
     const auto writer =
         TRY(services.objects.put(*in.destination, std::string(kTestObject),

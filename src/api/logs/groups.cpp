@@ -1,4 +1,4 @@
-// Log groups: creation and removal, retention.
+// Implements the operations on log groups: creation, removal, retention.
 #include <algorithm>
 #include <map>
 

@@ -63,7 +63,7 @@ struct InsightsWorld : OperationsWorld {
   }
 };
 
-TEST(InsightsOperations, AQueryIsStartedAndRead) {
+TEST(InsightsOperations, RunAQuery) {
   InsightsWorld world;
   world.put("g", {R"({"v": 1})", R"({"v": 3})", "text"});
   const std::string id = world.start("stats avg(v) as average, count(*)");
@@ -80,7 +80,7 @@ TEST(InsightsOperations, AQueryIsStartedAndRead) {
             "InvalidParameterException: Query is not running and cannot be stopped.");
 }
 
-TEST(InsightsOperations, ResultsComeInPages) {
+TEST(InsightsOperations, ReturnResultsInPages) {
   InsightsWorld world;
   world.put("g", {"1", "2", "3"});
   const std::string id = world.start("fields @message");
@@ -94,7 +94,7 @@ TEST(InsightsOperations, ResultsComeInPages) {
   EXPECT_FALSE((*page).next_token);
 }
 
-TEST(InsightsOperations, AMalformedQueryHasItsPosition) {
+TEST(InsightsOperations, ReportThePositionOfASyntaxError) {
   InsightsWorld world;
   world.put("g", {"1"});
   const auto out = world.call<aws::StartQuery>(world.request("fields @message | filterr x"));
@@ -106,7 +106,7 @@ TEST(InsightsOperations, AMalformedQueryHasItsPosition) {
       << failure.json_members;
 }
 
-TEST(InsightsOperations, QueriesOfOthersAreUnknown) {
+TEST(InsightsOperations, HideQueriesOfOthers) {
   InsightsWorld world;
   world.put("g", {"secret"});
   const std::string id = world.start("fields @message");
@@ -121,7 +121,7 @@ TEST(InsightsOperations, QueriesOfOthersAreUnknown) {
   EXPECT_EQ(world.refusal<aws::GetQueryResults>({.query_id = id}), unknown);
 }
 
-TEST(InsightsOperations, QueriesOfARemovedGroupAreForgotten) {
+TEST(InsightsOperations, RemoveQueriesWithTheirGroup) {
   InsightsWorld world;
   world.put("g", {"secret"});
   const std::string id = world.start("fields @message");
@@ -129,7 +129,7 @@ TEST(InsightsOperations, QueriesOfARemovedGroupAreForgotten) {
   EXPECT_EQ(world.results(id), "refused");
 }
 
-TEST(InsightsOperations, StartQueryChecksItsGroups) {
+TEST(InsightsOperations, CheckTheGroupsOfAQuery) {
   InsightsWorld world;
   auto in = world.request("fields @message");
   EXPECT_EQ(world.refusal<aws::StartQuery>(in),
@@ -149,7 +149,7 @@ TEST(InsightsOperations, StartQueryChecksItsGroups) {
   EXPECT_EQ(world.results(*(*out).query_id), "Complete: @message=1; @message=2;");
 }
 
-TEST(InsightsOperations, ARecordIsFoundByItsPointer) {
+TEST(InsightsOperations, FindARecordByItsPointer) {
   InsightsWorld world;
   world.put("g", {R"({"a": {"b": 1}})"});
   const auto out = world.call<aws::GetQueryResults>({.query_id = world.start("fields a.b")});
@@ -166,7 +166,7 @@ TEST(InsightsOperations, ARecordIsFoundByItsPointer) {
   EXPECT_EQ((*fields).log_group_fields->size(), 6u);
 }
 
-TEST(InsightsOperations, SavedQueries) {
+TEST(InsightsOperations, SaveQueries) {
   InsightsWorld world;
   const auto put = world.call<aws::PutQueryDefinition>(
       {.name = "team/b", .log_group_names = {{"g"}}, .query_string = "fields @message"});
@@ -190,7 +190,7 @@ TEST(InsightsOperations, SavedQueries) {
             "ResourceNotFoundException: The specified query definition does not exist.");
 }
 
-TEST(FilterOperations, MetricFilters) {
+TEST(FilterOperations, StoreMetricFilters) {
   InsightsWorld world;
   aws::PutMetricFilterRequest in{
       .log_group_name = "g",
@@ -220,7 +220,7 @@ TEST(FilterOperations, MetricFilters) {
             "ResourceNotFoundException: The specified metric filter does not exist.");
 }
 
-TEST(FilterOperations, TestMetricFilterShowsTheValues) {
+TEST(FilterOperations, ShowTheValuesOfATestedMetricFilter) {
   InsightsWorld world;
   const auto out = world.call<aws::TestMetricFilter>(
       {.filter_pattern = "[ip, bytes > 1]", .log_event_messages = {{"a 1", "b 2", "c"}}});
@@ -230,7 +230,7 @@ TEST(FilterOperations, TestMetricFilterShowsTheValues) {
   EXPECT_EQ((*out).matches->at(0).extracted_values->at("$ip"), "b");
 }
 
-TEST(FilterOperations, SubscriptionsReachWebhooksOfTheConfigurationAlone) {
+TEST(FilterOperations, AcceptOnlyConfiguredWebhooksForSubscriptions) {
   InsightsWorld world;
   world.put("g", {"1"});
   aws::PutSubscriptionFilterRequest in{.log_group_name = "g",
@@ -260,7 +260,7 @@ TEST(FilterOperations, SubscriptionsReachWebhooksOfTheConfigurationAlone) {
             "ResourceNotFoundException: The specified subscription filter does not exist.");
 }
 
-TEST(GroupOperations, RetentionAndTags) {
+TEST(GroupOperations, SetRetentionAndTags) {
   InsightsWorld world;
   ASSERT_TRUE(world.call<aws::CreateLogGroup>(
       {.log_group_name = "g", .tags = std::map<std::string, std::string>{{"a", "1"}}}));
@@ -285,7 +285,7 @@ TEST(GroupOperations, RetentionAndTags) {
             "TooManyTagsException: A resource can have at most 50 tags.");
 }
 
-TEST(ExportOperations, CopiesEventsToABucket) {
+TEST(ExportOperations, CopyEventsToABucket) {
   InsightsWorld world;
   world.put("g", {"one", "two"});
   aws::CreateExportTaskRequest in{.log_group_name = "g",

@@ -1,4 +1,4 @@
-// Metric filters of log groups.
+// Implements the operations on metric filters of log groups.
 #include <algorithm>
 
 #include "log_routing/definitions.hpp"

@@ -1,4 +1,5 @@
-// Operations of CloudWatch Logs. Two habits of clients explain the tokens:
+// Implements the operations on log streams and log events. Two habits of clients explain the
+// tokens:
 //
 // SDKs list the streams of a job repeatedly without the token that they received, so a list by
 // prefix returns all streams and no token. A client that follows a stream stops when it receives
@@ -17,7 +18,7 @@ namespace {
 
 namespace aws = shapes::logs;
 
-// Limits that AWS documents, but that the model does not have.
+// Limits that AWS documents, but that its model lacks.
 constexpr size_t kEventBytesMax = 256 << 10;
 constexpr size_t kPutBytesMax = 1 << 20;
 constexpr size_t kEventOverheadBytes = 26;

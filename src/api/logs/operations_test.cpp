@@ -45,7 +45,7 @@ std::vector<std::string> messages(const aws::GetLogEventsResponse& out) {
 }
 using Messages = std::vector<std::string>;
 
-TEST(LogsOperations, ErrorsHaveTheTextsOfTheService) {
+TEST(LogsOperations, HaveAwssErrorTexts) {
   World world;
   const aws::GetLogEventsRequest get{.log_group_name = "g", .log_stream_name = "s"};
   EXPECT_EQ(world.refusal<aws::GetLogEvents>(get),
@@ -67,7 +67,7 @@ TEST(LogsOperations, ErrorsHaveTheTextsOfTheService) {
       "InvalidParameterException: Either logGroupName or logGroupIdentifier must be specified.");
 }
 
-TEST(LogsOperations, AFollowerSeesTheSameTokenAtTheEnd) {
+TEST(LogsOperations, RepeatTheTokenAtTheEndOfAStream) {
   World world;
   world.make("s");
   ASSERT_TRUE(world.put("s", {{world.now(), "a"}, {world.now() + 1, "b"}, {world.now() + 2, "c"}}));
@@ -84,7 +84,7 @@ TEST(LogsOperations, AFollowerSeesTheSameTokenAtTheEnd) {
   EXPECT_EQ(messages(world.get({.log_stream_name = "s", .next_token = last})), Messages{"d"});
 }
 
-TEST(LogsOperations, GetReturnsTheLatestEventsAndPagesBackwardsByDefault) {
+TEST(LogsOperations, ReturnTheLatestEventsByDefault) {
   World world;
   world.make("s");
   ASSERT_TRUE(world.put("s", {{world.now(), "a"}, {world.now() + 1, "b"}, {world.now() + 2, "c"}}));
@@ -98,7 +98,7 @@ TEST(LogsOperations, GetReturnsTheLatestEventsAndPagesBackwardsByDefault) {
   EXPECT_EQ(out.next_backward_token, first);
 }
 
-TEST(LogsOperations, GetHasAnExclusiveEndAndFilterAnInclusiveOne) {
+TEST(LogsOperations, ExcludeTheEndInGetAndIncludeItInFilter) {
   World world;
   world.make("s");
   const int64_t now = world.now();
@@ -114,7 +114,7 @@ TEST(LogsOperations, GetHasAnExclusiveEndAndFilterAnInclusiveOne) {
   EXPECT_EQ((*found).events->size(), 2u);
 }
 
-TEST(LogsOperations, BadTokensAreRefused) {
+TEST(LogsOperations, RejectInvalidTokens) {
   World world;
   world.make("s");
   ASSERT_TRUE(world.put("s", {{world.now(), "a"}}));
@@ -133,7 +133,7 @@ TEST(LogsOperations, BadTokensAreRefused) {
 }
 
 // As on AWS, where the token of a list by name is a name.
-TEST(LogsOperations, AnyTextIsAPositionInAListByName) {
+TEST(LogsOperations, AcceptAnyTextAsTokenOfAListByName) {
   World world;
   for (const char* stream : {"a", "b", "c"}) world.make(stream);
   auto streams = world.call<aws::DescribeLogStreams>({.log_group_name = kGroup, .limit = 2});
@@ -156,7 +156,7 @@ TEST(LogsOperations, AnyTextIsAPositionInAListByName) {
   EXPECT_TRUE((*groups).log_groups->empty());
 }
 
-TEST(LogsOperations, StreamsOfAPrefixComeAllAtOnceOthersInPages) {
+TEST(LogsOperations, ListStreamsOfAPrefixOnOnePage) {
   World world;
   for (int i = 0; i < 120; ++i) world.make("job/algo-" + std::to_string(1000 + i));
   const auto all = world.call<aws::DescribeLogStreams>({.log_group_name = kGroup,
@@ -193,7 +193,7 @@ TEST(LogsOperations, StreamsOfAPrefixComeAllAtOnceOthersInPages) {
             "InvalidParameterException: Cannot order by LastEventTime with a logStreamNamePrefix.");
 }
 
-TEST(LogsOperations, TheLatestStreamComesFirstOnRequest) {
+TEST(LogsOperations, ListTheLatestStreamFirstIfRequested) {
   World world;
   for (const std::string name : {"old", "new", "never"}) world.make(name);
   ASSERT_TRUE(world.put("old", {{world.now() - 1000, "x"}}));
@@ -207,7 +207,7 @@ TEST(LogsOperations, TheLatestStreamComesFirstOnRequest) {
   EXPECT_FALSE((*out).log_streams->at(2).last_event_timestamp);
 }
 
-TEST(LogsOperations, GroupsByPrefixPatternAndIdentifier) {
+TEST(LogsOperations, ListGroupsByPrefixPatternAndIdentifier) {
   World world;
   for (const std::string name : {"/aws/a", "/aws/b", "own"})
     ASSERT_TRUE(world.call<aws::CreateLogGroup>({.log_group_name = name}));
@@ -234,7 +234,7 @@ TEST(LogsOperations, GroupsByPrefixPatternAndIdentifier) {
             "exclusive parameters.");
 }
 
-TEST(LogsOperations, AGroupIsNamedByItsArnToo) {
+TEST(LogsOperations, AcceptTheArnOfAGroup) {
   World world;
   world.make("s");
   const std::string arn = "arn:aws:logs:eu-west-1:123456789012:log-group:" + kGroup;
@@ -250,7 +250,7 @@ TEST(LogsOperations, AGroupIsNamedByItsArnToo) {
       "InvalidParameterException: LogGroupName and LogGroupIdentifier cannot both be specified.");
 }
 
-TEST(LogsOperations, PutChecksOrderSizesAndSpan) {
+TEST(LogsOperations, CheckOrderSizesAndSpanOfNewEvents) {
   World world;
   world.make("s");
   const int64_t now = world.now();
@@ -275,7 +275,7 @@ TEST(LogsOperations, PutChecksOrderSizesAndSpan) {
   EXPECT_FALSE((*fine).rejected_log_events_info);
 }
 
-TEST(LogsOperations, PutRejectsEventsThatAreTooOldOrTooNew) {
+TEST(LogsOperations, RejectEventsThatAreTooOldOrTooNew) {
   World world;
   world.make("s");
   constexpr int64_t kDay = 86'400'000, kHour = 3'600'000;
@@ -291,7 +291,7 @@ TEST(LogsOperations, PutRejectsEventsThatAreTooOldOrTooNew) {
   EXPECT_EQ(messages(world.get({.log_stream_name = "s"})), (Messages{"kept", "kept"}));
 }
 
-TEST(LogsOperations, FilterFindsByPatternOverStreams) {
+TEST(LogsOperations, FilterSeveralStreamsByPattern) {
   World world;
   for (const std::string name : {"a", "b"}) world.make(name);
   ASSERT_TRUE(world.put("a", {{world.now(), "loss=1"}, {world.now() + 2, "accuracy=1"}}));

@@ -1,4 +1,4 @@
-// Logs Insights: queries that run in the background, and their results.
+// Implements the queries of Logs Insights, which run in the background.
 #include <algorithm>
 #include <map>
 
@@ -14,10 +14,10 @@ namespace {
 namespace aws = shapes::logs;
 
 constexpr size_t kGroupsMax = 50;
-// Short queries have ended when StartQuery returns, which saves their clients a poll.
+// How long StartQuery waits for the query, which saves clients of short queries a poll.
 constexpr Duration kStartWait = 200ms;
 constexpr int64_t kMillisecondsFrom = 100'000'000'000;  // as seconds, it is the year 5138
-constexpr Duration kFieldsSpan = 15min;                 // that GetLogGroupFields looks at, as AWS
+constexpr Duration kFieldsSpan = 15min;                 // read by GetLogGroupFields, as on AWS
 constexpr size_t kFieldsEventsMax = 10'000;
 
 constexpr std::pair<insights::QueryState, const char*> kStates[] = {
@@ -40,7 +40,7 @@ Failure malformed(const std::string& text, const insights::QueryFault& fault) {
   return failure;
 }
 
-// Clients send seconds, or milliseconds.
+// Reads a time: clients send seconds or milliseconds.
 Instant query_time(int64_t time) {
   constexpr int64_t kLast = 253'402'300'799'000;  // the year 9999
   return from_milliseconds(std::min(time < kMillisecondsFrom ? time * 1000 : time, kLast));
@@ -101,7 +101,7 @@ Outcome<aws::StartQueryResponse> start_query(observe::Logs& logs, insights::Quer
   return aws::StartQueryResponse{.query_id = *std::move(id)};
 }
 
-// A query of another principal is unknown, except to the owner.
+// Finds a query. Queries of other principals are unknown, except to the owner.
 Outcome<insights::QueryReport> own_query(insights::Queries& queries, const Context& context,
                                          const std::string& id) {
   auto report = queries.find(id);

@@ -1,4 +1,4 @@
-// Saved queries of Logs Insights.
+// Implements the operations on saved queries of Logs Insights.
 #include <algorithm>
 
 #include "base/json.hpp"
@@ -69,7 +69,7 @@ Outcome<aws::DescribeQueryDefinitionsResponse> describe_definitions(
     if (definition.name->starts_with(prefix))
       out.query_definitions->push_back(std::move(definition));
   }
-  // Names may be equal, so the id follows.
+  // Names need not be unique, so the id follows.
   const auto name_of = [](const aws::QueryDefinition& each) {
     return *each.name + "\n" + *each.query_definition_id;
   };

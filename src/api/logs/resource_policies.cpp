@@ -1,5 +1,5 @@
-// Resource policies of CloudWatch Logs. They let AWS's own services write logs, and there are none
-// here, so they are kept and shown, without effect.
+// Implements the operations on resource policies of CloudWatch Logs. On AWS they let other services
+// write logs. Here they are stored and described, without effect.
 #include "base/json.hpp"
 #include "logs/common.hpp"
 #include "observe/log_definitions.hpp"

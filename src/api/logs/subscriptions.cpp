@@ -1,5 +1,5 @@
-// Subscription filters of log groups. Their destinations are webhooks, which only the configuration
-// defines, log groups, and the names that clients give to both: [log_webhooks.NAME] and
+// Implements the operations on subscription filters of log groups. Their destinations are webhooks,
+// which only the configuration defines, log groups, and the names of both: [log_webhooks.NAME] and
 // PutDestination make arn:aws:logs:REGION:ACCOUNT:destination:NAME.
 #include "log_routing/definitions.hpp"
 #include "log_routing/destinations.hpp"
@@ -19,7 +19,7 @@ constexpr const char* kOffers =
     "a subscription filter sends to a webhook of its configuration, to a destination, or to "
     "a log group.)";
 
-// Fails if the ARN leads to nothing that exists.
+// Checks that the destination of the ARN exists.
 Outcome<Done> check_destination(observe::Logs& logs, log_routing::LogRouter& router,
                                 const Context& context,
                                 const aws::PutSubscriptionFilterRequest& in) {
@@ -51,7 +51,7 @@ Outcome<Done> check_destination(observe::Logs& logs, log_routing::LogRouter& rou
                     "destination is valid. (This server has no streams; ") +
         kOffers);
   return invalid_parameter(
-      "The destination ARN is not one of a destination, or of a webhook of this server's "
+      "The destination ARN names neither a destination nor a webhook of this server's "
       "configuration: " +
       arn);
 }

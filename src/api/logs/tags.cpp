@@ -1,4 +1,5 @@
-// Tags of log groups, destinations, delivery sources, delivery destinations and deliveries.
+// Implements the operations on tags of log groups, destinations, delivery sources, delivery
+// destinations and deliveries.
 #include <map>
 
 #include "log_routing/deliveries.hpp"
@@ -15,9 +16,9 @@ using observe::DefinitionKind;
 using Tags = std::map<std::string, std::string>;
 using ChangeTags = std::function<Result<void>(Tags&)>;
 
-// A resource with tags: what an ARN names.
+// The resource with tags that an ARN names.
 struct Tagged {
-  std::optional<DefinitionKind> kind;  // unset: a log group
+  std::optional<DefinitionKind> kind;  // unset = a log group
   std::string name;
 };
 

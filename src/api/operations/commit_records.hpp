@@ -1,4 +1,4 @@
-// Changes records of the ledger, and waits until the change is durable.
+// Commits changes of records of the ledger, and waits until they are durable.
 //
 // Threads: must not run on the thread that commits. Errors: those of Control::change_records().
 #pragma once

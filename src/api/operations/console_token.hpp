@@ -1,4 +1,4 @@
-// ConsoleToken opens one session of the console, once.
+// A ConsoleToken opens one session of the console, once.
 //
 // Threads: a plain value.
 #pragma once

@@ -9,12 +9,13 @@
 
 namespace trainyard::api {
 
-// "arn:aws:fsx:REGION:ACCOUNT:file-system/fs-.."; of associations "association/fs-../dra-..", of
-// tasks "task/task-..".
+// Makes "arn:aws:fsx:REGION:ACCOUNT:RESOURCE". `resource`: "file-system/fs-..",
+// "association/fs-../dra-.." or "task/task-..".
 std::string fsx_arn(const std::string& region, const std::string& account,
                     const std::string& resource);
 
-// nullptr: not an ARN of FSx, or it does not exist. `account`: of the server.
+// Returns nullptr if the ARN is not one of FSx, or if the resource does not exist. `account`: the
+// server's.
 const file_systems::Tags* fsx_tags(const file_systems::Snapshot& snapshot,
                                    const std::string& account, const std::string& arn);
 file_systems::Tags* fsx_tags(file_systems::Snapshot& snapshot, const std::string& account,

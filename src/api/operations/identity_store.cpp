@@ -15,7 +15,7 @@ namespace trainyard::api {
 namespace {
 
 constexpr std::string_view kUseRecord = "access_key_use";
-// retries of one change after commits by other writers of records
+// Retries of one change after commits by other writers of records.
 constexpr int kConflictsMax = 10;
 constexpr size_t kUsesAtOnceMax = 500;     // written in one change of records
 constexpr Duration kUseResolution = 1min;  // of a last use, so that a busy key rarely changes it
@@ -68,7 +68,7 @@ std::shared_ptr<const policy::Identities> IdentityStore::snapshot() const {
   return joined_;
 }
 
-void IdentityStore::take(policy::Identities seed) {
+void IdentityStore::set_configured(policy::Identities seed) {
   const MutexLock lock(mutex_);
   seed_ = std::move(seed);
   records_ = nullptr;

@@ -1,6 +1,6 @@
-// Keeps the account's users, groups, roles, policies and access keys: joins those of the
-// configuration file with the records of the ledger, changes the records, and remembers when keys
-// were last used.
+// IdentityStore has the account's users, groups, roles, policies and access keys. It joins those of
+// the configuration file with the records of the ledger, changes the records, and records the last
+// use of each key.
 //
 // Threads:  call from anywhere. snapshot() and key_used() do not block on the ledger; change()
 //           waits for its commit, so it must not run on the thread that commits.
@@ -36,10 +36,10 @@ class IdentityStore {
   IdentityStore(control::Control& control, std::string sealing_key, policy::Identities seed,
                 Random& random);
 
-  // Never nullptr.
+  // Returns the current identities; never nullptr.
   std::shared_ptr<const policy::Identities> snapshot() const;
-  // Replaces the identities of the configuration file after it was read again.
-  void take(policy::Identities seed);
+  // Replaces the identities of the configuration file, after it was reloaded.
+  void set_configured(policy::Identities seed);
 
   // Runs `edit` on a copy of the snapshot and makes the result durable. Repeats both if another
   // writer changed records meanwhile.
@@ -50,9 +50,10 @@ class IdentityStore {
   // Makes an id: `prefix` ("AIDA") and 17 random letters and digits.
   std::string make_id(std::string_view prefix);
 
+  // Records a use of a key. write_uses() makes it durable.
   void key_used(std::string_view id, Instant at, std::string_view region, std::string_view service);
   std::optional<KeyUse> last_use(const std::string& id) const;
-  // Makes new uses of keys durable. Called regularly, and when the server stops.
+  // Makes new uses of keys durable. Call it regularly, and when the server stops.
   Result<void> write_uses();
 
  private:
@@ -68,10 +69,10 @@ class IdentityStore {
 
   mutable Mutex mutex_;
   policy::Identities seed_ GUARDED_BY(mutex_);
-  // the records in joined_
+  // The records in joined_.
   mutable std::shared_ptr<const domain::Records> records_ GUARDED_BY(mutex_);
   mutable std::shared_ptr<const policy::Identities> joined_ GUARDED_BY(mutex_);
-  // invalid records, each logged once
+  // Invalid records, each logged once.
   mutable std::set<domain::RecordKey> set_aside_ GUARDED_BY(mutex_);
 
   mutable Mutex uses_mutex_;

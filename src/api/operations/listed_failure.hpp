@@ -1,6 +1,6 @@
 // Shortens the reason of a failure for lists. A principal that may list jobs may lack the
-// permission to describe them, so text that may come from the job is left out: its output, and the
-// first word of its command, which the runtime quotes.
+// permission to describe them, so text from the job is left out: its output, and the first word of
+// its command, which the runtime quotes.
 //
 // Threads: pure function.
 #pragma once

@@ -14,7 +14,7 @@ std::vector<std::string> notes(const char* request) {
   return notes_of(Json::parse(request), kTable);
 }
 
-TEST(NoEffect, EachMemberThatIsSetHasANote) {
+TEST(NoEffect, MakesANoteForEachSetMember) {
   using Notes = std::vector<std::string>;
   EXPECT_EQ(notes("{}"), Notes());
   EXPECT_EQ(notes(R"({"VpcConfig": {"Subnets": ["a"]}, "Check": {"Enable": true}})"),
@@ -24,7 +24,7 @@ TEST(NoEffect, EachMemberThatIsSetHasANote) {
             (Notes{"Channels[].Source.Licence has no effect here: data has no licence"}));
 }
 
-TEST(NoEffect, ValuesThatRequestNothingHaveNone) {
+TEST(NoEffect, IgnoresEmptyValues) {
   for (const char* request :
        {R"({"VpcConfig": {}})", R"({"VpcConfig": null})", R"({"VpcConfig": ""})",
         R"({"Check": {"Enable": false}})", R"({"Check": true})", R"({"Channels": {}})",

@@ -8,8 +8,8 @@
 namespace trainyard::api {
 namespace {
 
-// Buckets kept at a time. Full ones are dropped first: a new bucket starts full, so dropping one
-// changes nothing.
+// The maximum of buckets. Full ones are dropped first, which has no effect: a new bucket is full,
+// too.
 constexpr size_t kBucketsMax = 10'000;
 
 constexpr std::string_view kReads[] = {"BatchGet", "Describe", "Filter", "Get",     "Head",

@@ -1,7 +1,6 @@
-// Limits how many requests a principal may make, by class of operation.
+// RateLimiter limits the rate of a principal's requests, by class of operation.
 //
-// All keys of a user count as one principal, and so do all sessions of a role: another key does not
-// raise the rate.
+// All keys of a user count as one principal, and so do all sessions of a role.
 //
 // Threads: callable from anywhere. Errors: none.
 #pragma once

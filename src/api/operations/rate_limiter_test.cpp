@@ -16,7 +16,7 @@ const shapes::OperationShape& operation(std::string_view service, std::string_vi
   throw std::out_of_range("no such operation");
 }
 
-TEST(RateLimiter, ClassesOfOperations) {
+TEST(RateLimiter, ClassifiesOperations) {
   EXPECT_EQ(class_of(operation("sagemaker", "DescribeTrainingJob")), OperationClass::reads);
   EXPECT_EQ(class_of(operation("sagemaker", "ListTrainingJobs")), OperationClass::reads);
   EXPECT_EQ(class_of(operation("logs", "GetLogEvents")), OperationClass::reads);
@@ -26,7 +26,7 @@ TEST(RateLimiter, ClassesOfOperations) {
   EXPECT_EQ(class_of(operation("s3", "PutObject")), OperationClass::objects);
 }
 
-TEST(RateLimiter, EachPrincipalAndClassHasARateOfItsOwn) {
+TEST(RateLimiter, LimitsEachPrincipalAndClassSeparately) {
   RateLimiter limiter;
   RateLimits limits;
   limits.reads_per_second = 2;
@@ -45,7 +45,7 @@ TEST(RateLimiter, EachPrincipalAndClassHasARateOfItsOwn) {
   EXPECT_EQ(admitted("alice", OperationClass::objects, 0s), 1000) << "0 is no limit";
 }
 
-TEST(RateLimiter, ManyPrincipalsDoNotGrowItForever) {
+TEST(RateLimiter, BoundsItsSize) {
   RateLimiter limiter;
   RateLimits limits;
   limits.reads_per_second = 1;

@@ -1,4 +1,5 @@
-// Counts the requests of the API by operation and status, and measures their duration.
+// RequestStatistics counts the API's requests by operation and status, and measures their
+// durations.
 //
 // Threads: callable from anywhere. Errors: none.
 #pragma once
@@ -18,8 +19,9 @@ class RequestStatistics {
   RequestStatistics();
   ~RequestStatistics();
 
-  // `operation` nullptr: the request was rejected before its operation was known.
+  // Counts a finished request. `operation` nullptr: it was rejected before its operation was known.
   void add(const shapes::OperationShape* operation, int status, std::chrono::nanoseconds took);
+  // Counts a request that exceeded its principal's rate.
   void add_throttled() { throttled_.fetch_add(1, std::memory_order_relaxed); }
 
   // Writes the metrics of all operations that were requested at least once.

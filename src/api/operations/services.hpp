@@ -1,5 +1,5 @@
-// Defines the dependencies of operations: the settings of the API, and the parts of the server that
-// they call.
+// Settings and Services are the dependencies of operations: the settings of the API, and the parts
+// of the server that they call.
 //
 // Threads: constant once the handler is made; their functions are called from many threads at once.
 // Lifetime: both outlive every operation.
@@ -63,8 +63,8 @@ namespace trainyard::api {
 
 class IdentityStore;  // operations/identity_store.hpp
 
-// The tag with the creator of a job. The server sets it, reports costs by it, and does not show it
-// to clients.
+// The tag with the creator of a job. The server sets it, reports costs by it, and hides it from
+// clients.
 inline constexpr std::string_view kCreatedByTag = "aws:createdBy";
 
 using FindImage = std::function<Result<domain::Image>(const std::string& name)>;
@@ -72,7 +72,7 @@ using FindImage = std::function<Result<domain::Image>(const std::string& name)>;
 struct Settings {
   std::string account;                      // twelve digits
   std::vector<policy::ConfiguredKey> keys;  // the owner's
-  // 32 random bytes of the data directory; seals session tokens
+  // 32 random bytes of the data directory, which seal session tokens.
   std::string temporary_key_secret;
   // Returns the current users, roles, policies and access keys; never nullptr. Unset: only the keys
   // above exist.
@@ -88,14 +88,14 @@ struct Settings {
   // own empty one.
   domain::FileSystems volumes;
   std::vector<std::string> devices;  // device files of machines for Batch's containers
-  // The highest hard limit that a Batch container may set, by name. Other names have no maximum.
+  // The maximum of each hard limit that a Batch container may set, by name. Others have no maximum.
   std::map<std::string, uint64_t> limits_max = domain::kContainerLimitsMax;
   // Returns the current quotas on instances that training jobs use at once.
   std::function<std::vector<domain::InstanceQuota>()> quotas = [] {
     return std::vector<domain::InstanceQuota>();
   };
   domain::PriceTable prices = domain::list_prices_of_2023();
-  // Regions of other servers, to which requests for them are forwarded.
+  // Regions of other servers. Requests for these regions are forwarded.
   std::map<std::string, client::Remote> remote_regions;
   std::vector<std::string> regions;  // of this server
   // Returns the current peers.
@@ -106,10 +106,10 @@ struct Settings {
   std::function<std::vector<campaign::MachineCapacity>()> machines;
   // Returns the current limits on each principal's requests.
   std::function<policy::RateLimits()> rate_limits = [] { return policy::RateLimits(); };
-  // The time before the first blank that keeps a slow S3 request's client connected, and between
-  // two of them.
+  // The time between the blanks that keep a client connected during a slow S3 request, and before
+  // the first one.
   Duration blank_interval = 5s;
-  bool open_roles = false;  // a role that is not defined may do everything
+  bool open_roles = false;  // undefined roles may do everything
 };
 
 struct Services {
@@ -130,8 +130,8 @@ struct Services {
   // Makes a token that opens a session of the console for the principal. Unset:
   // CreateConsoleSession is rejected.
   std::function<ConsoleToken(const Context&)> issue_console_token = nullptr;
-  // Returns the machines on which hosts can be placed now. Unset: none are known, and ListMachines
-  // shows those on which jobs have hosts.
+  // Returns the machines on which hosts can be placed now. Unset: the machines are unknown, and
+  // ListMachines shows those on which jobs have hosts.
   std::function<std::vector<ServerMachine>()> machines = nullptr;
   file_systems::FileSystems* file_systems = nullptr;  // nullptr: FSx is rejected
   notify::Notifications* notifications = nullptr;     // nullptr: SNS is rejected

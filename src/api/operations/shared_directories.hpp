@@ -10,7 +10,7 @@
 
 namespace trainyard::api {
 
-// `spec`: of the new job, with its role. Errors: denied, naming user and directory.
+// `spec`: the new job's, with its role. Errors: denied, naming user and directory.
 inline Result<void> check_shared_directories(const Settings& settings, const Principal& principal,
                                              const domain::JobSpec& spec) {
   const domain::Requester requester{
@@ -19,8 +19,8 @@ inline Result<void> check_shared_directories(const Settings& settings, const Pri
   return domain::check_shared_directories(settings.file_systems, settings.volumes, spec, requester);
 }
 
-// The file systems that channels of a region's jobs may name: those of the config, and those that
-// requests have created.
+// Returns the file systems that channels of a region's jobs may name: those of the config, and
+// those that requests have created.
 domain::FileSystems known_file_systems(const Settings& settings, const Services& services,
                                        const std::string& region);
 

@@ -5,7 +5,7 @@
 namespace trainyard::api {
 namespace {
 
-// An input of the operation, of a type that only its shape knows.
+// An input of the operation, whose type only its shape has.
 class OwnedInput {
  public:
   explicit OwnedInput(const shapes::OperationShape& shape)
@@ -25,7 +25,7 @@ const Entry* OperationTable::find(const shapes::OperationShape& shape) const {
 
 Entry& OperationTable::entry_of(const shapes::OperationShape& shape, Runs runs) {
   const auto [at, made] = entries_.try_emplace(&shape);
-  CHECK(made, "an operation is added once");
+  CHECK(made, "each operation is added once");
   at->second.shape = &shape;
   at->second.runs = runs;
   at->second.inspect = [&shape](const Decode& decode) {

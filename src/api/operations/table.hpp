@@ -1,4 +1,4 @@
-// Maps each operation to its function and to the kind of thread that runs it.
+// OperationTable maps each operation to its function and to the kind of thread that runs it.
 //
 //   add_quick     returns at once and never blocks (no disk, no waiting); runs on an I/O thread
 //   add           may block (disk); runs on a thread of the stream pool
@@ -32,7 +32,8 @@
 
 namespace trainyard::api {
 
-// The two ends of a streamed request. Confined to the thread that runs it.
+// ExchangeEnds reads the body of a streamed request and writes its response. Confined to the thread
+// that runs the request.
 class ExchangeEnds {
  public:
   virtual ~ExchangeEnds() = default;
@@ -61,7 +62,7 @@ class Exchange {
   Result<size_t> read(std::span<char> buffer) { return ends_.read(buffer); }
   std::optional<uint64_t> body_bytes() const { return ends_.body_bytes(); }
   const std::map<std::string, std::string>& trailers() const { return ends_.trailers(); }
-  // Sends the response's head with the header members of `output`; status 0 is the model's status.
+  // Sends the response's head with the header members of `output`; status 0 = the model's status.
   // Call it at most once, then write() `content_length` bytes. An operation without bytes to send
   // returns its output instead.
   Result<void> start(const typename Operation::Output& output, uint64_t content_length,
@@ -78,7 +79,7 @@ enum class Runs { quick, blocking, later, streamed, lasting };
 
 // Fills a structure from the request. Returns a failure if the request does not match its shape.
 using Decode = std::function<std::optional<Failure>(void* input)>;
-// Takes the result of the operation, an output or a failure; called once.
+// Called once with the result of the operation: an output, or a failure.
 using Finish = std::function<void(const void* output, const Failure* failure)>;
 
 struct Entry {
@@ -149,8 +150,8 @@ class OperationTable {
                  ends.run_long([&] {
                    try {
                      outcome.emplace(function(context, std::as_const(input_of<Operation>(input))));
-                   } catch (const std::exception& fault) {  // the response may have begun, so it is
-                                                            // reported here
+                   } catch (const std::exception& fault) {
+                     // The response may have begun, so the fault becomes its result.
                      outcome.emplace(internal("the operation threw: " + std::string(fault.what())));
                    }
                  });
@@ -158,12 +159,12 @@ class OperationTable {
                });
   }
 
-  // nullptr: not implemented.
+  // Returns nullptr for an operation that is not implemented.
   const Entry* find(const shapes::OperationShape& shape) const;
 
  private:
-  // Functions whose types say nothing of the operation: what they share is compiled once. `input`
-  // is the decoded one, of the operation's type.
+  // Functions whose types do not depend on the operation, so that their common code is compiled
+  // once. `input`: a decoded structure of the operation's input.
   using Call = std::function<void(const Context&, void* input, Finish)>;
   using StreamCall = std::function<void(const Context&, void* input, ExchangeEnds&, const Finish&)>;
 

@@ -1,10 +1,10 @@
-// BearerTokens finds the principal of a bearer token, for requests that no client of AWS makes.
+// BearerTokens finds the principal of a bearer token, for requests of clients other than AWS's.
 //
-//   a token of the configuration   a user's, or the owner's
-//   a token of an access key       that of its user, until the key is deactivated or deleted
+//   token of the configuration   the user that the configuration names, or the owner
+//   token of an access key       the key's user, until the key is deactivated or deleted
 //
-// A token of an access key is computed from the key's secret, and is good for one use only
-// (signing/metrics_token.hpp). Temporary keys have none.
+// A token of an access key is computed from the key's secret, and is valid for one kind of use only
+// (signing/metrics_token.hpp). Temporary keys have no tokens.
 //
 // Threads: callable from many threads at once. Lifetime: settings and control outlive it. Errors:
 // none; an unknown token has no principal.
@@ -26,7 +26,7 @@ namespace trainyard::api::prometheus {
 
 struct ConfiguredToken {
   std::string token;
-  std::string user;  // whose rights it has; "": the owner's
+  std::string user;  // the token has this user's rights; "" = the owner's
 };
 // Returns the current tokens of the configuration.
 using ConfiguredTokens = std::function<std::vector<ConfiguredToken>()>;
@@ -45,7 +45,7 @@ class BearerTokens {
   const ConfiguredTokens configured_;
 };
 
-// Returns the token of an Authorization header with the scheme Bearer. Nothing: it has another one.
+// Returns the token of an Authorization header with the scheme Bearer; nothing for another scheme.
 std::optional<std::string_view> bearer_token(const net::RequestHead& head);
 
 }  // namespace trainyard::api::prometheus

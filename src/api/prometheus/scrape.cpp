@@ -24,7 +24,7 @@ using exposition::FamilyType;
 
 constexpr std::string_view kEverywhere = "*";
 
-// True if scrapes show the job.
+// Returns whether scrapes show the job.
 bool is_shown(const domain::Job& job) {
   return job.state == domain::JobState::active || job.state == domain::JobState::stopping;
 }
@@ -43,7 +43,7 @@ class Scrape final : public net::Handler {
     auto principal = tokens_.find(*token, signing::TokenUse::scrape);
     if (!principal) {
       refused_.fetch_add(1, std::memory_order_relaxed);
-      return {.refusal = wrong_token()};
+      return {.refusal = invalid_token_reply()};
     }
     if (head.method != "GET") return {.refusal = text_reply(405, "Only GET is allowed.\n")};
     Choice choice = admit(*principal, OperationClass::reads, 0, parts_.settings,
@@ -107,8 +107,8 @@ class Scrape final : public net::Handler {
     return out;
   }
 
-  // Reads the values that jobs had before this server started, at the first scrape, and again at
-  // the next one if that failed.
+  // Reads the values from before the start of this server, at the first scrape; if that fails, at
+  // the next one.
   void restore(const std::vector<std::shared_ptr<const domain::Job>>& live) {
     const MutexLock lock(restoring_);
     if (restored_) return;

@@ -1,11 +1,9 @@
-// Makes the handler of scrapes, in front of another handler: GET /metrics with a bearer token is
-// its own, and all other requests pass through.
+// Makes the handler of scrapes, in front of another handler: it answers GET /metrics with a bearer
+// token, and forwards all other requests.
 //
-// A scrape has what the token's principal may see: series of the server, series of buckets, and
-// those of each job that the principal may describe. Without a valid token the answer is 401, and
-// without any token the request passes through, so a client without one learns nothing.
-//
-// The same handler takes /metrics as a bucket of S3, whose requests have signatures instead.
+// A scrape returns what the token's principal may see: series of the server, series of buckets, and
+// those of each job that the principal may describe. An invalid token gets 401. A request without a
+// token is forwarded, so it reveals nothing; it may be for a bucket of S3 with the name "metrics".
 //
 // Threads: as net::Handler. Lifetime: everything in ScrapeParts and the next handler outlive it.
 // Errors: none.

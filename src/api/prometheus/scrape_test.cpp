@@ -111,7 +111,7 @@ bool has(const Reply& reply, const std::string& text) {
   return reply.body.find(text) != std::string::npos;
 }
 
-TEST_F(ScrapeWorld, AnOwnersKeySeesEverything) {
+TEST_F(ScrapeWorld, ShowsEverythingToTheOwner) {
   const Reply reply = get_as(tenants.owner);
   EXPECT_EQ(reply.status, 200) << reply.body;
   EXPECT_EQ(reply.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
@@ -121,7 +121,7 @@ TEST_F(ScrapeWorld, AnOwnersKeySeesEverything) {
     EXPECT_TRUE(has(reply, text)) << text << reply.body;
 }
 
-TEST_F(ScrapeWorld, OpenMetricsIsSentWhereItIsAccepted) {
+TEST_F(ScrapeWorld, SendsOpenMetricsIfAccepted) {
   const Reply reply = get("Bearer a-token-of-the-configuration", "GET",
                           "application/openmetrics-text;version=1.0.0");
   EXPECT_EQ(reply.headers.get("content-type"),
@@ -129,7 +129,7 @@ TEST_F(ScrapeWorld, OpenMetricsIsSentWhereItIsAccepted) {
   EXPECT_TRUE(reply.body.ends_with("# EOF\n"));
 }
 
-TEST_F(ScrapeWorld, AClientWithoutATokenReachesTheApi) {
+TEST_F(ScrapeWorld, ForwardsRequestsWithoutAToken) {
   const Reply there = get("");
   const Reply elsewhere = [&] {
     net::Request request;
@@ -145,7 +145,7 @@ TEST_F(ScrapeWorld, AClientWithoutATokenReachesTheApi) {
   EXPECT_FALSE(has(there, "trainyard"));
 }
 
-TEST_F(ScrapeWorld, WrongTokensAreRefusedAlike) {
+TEST_F(ScrapeWorld, RejectsInvalidTokensAlike) {
   const auto ann = tenants.add_user("ann", allow(R"("*")", R"("*")"));
   auto wrong_secret = ann;
   wrong_secret.keys.secret_access_key = "guess";
@@ -160,7 +160,7 @@ TEST_F(ScrapeWorld, WrongTokensAreRefusedAlike) {
   EXPECT_EQ(get("Bearer a-token-of-the-configuration", "POST").status, 405);
 }
 
-TEST_F(ScrapeWorld, ATokenEndsWithItsKey) {
+TEST_F(ScrapeWorld, RejectsTokensOfInactiveKeys) {
   const auto ann = tenants.add_user("ann", allow(R"("*")", R"("*")"));
   EXPECT_EQ(get_as(ann).status, 200);
   EXPECT_EQ(get("Bearer a-token-of-ann-1234").status, 200);
@@ -169,7 +169,7 @@ TEST_F(ScrapeWorld, ATokenEndsWithItsKey) {
   EXPECT_EQ(get_as(ann).status, 401);
 }
 
-TEST_F(ScrapeWorld, APrincipalSeesOnlyJobsThatItMayDescribe) {
+TEST_F(ScrapeWorld, ShowsOnlyJobsThatThePrincipalMayDescribe) {
   const Reply none = get_as(tenants.add_user("outsider", allow(R"("sagemaker:*")", R"("*")")));
   EXPECT_EQ(none.status, 403);
   EXPECT_TRUE(has(none, "trainyard:GetMetrics")) << none.body;
@@ -193,14 +193,14 @@ TEST_F(ScrapeWorld, APrincipalSeesOnlyJobsThatItMayDescribe) {
   EXPECT_FALSE(has(server, "mnist-1")) << server.body;
 }
 
-TEST_F(ScrapeWorld, TheValuesOfJobsAreReadFromTheStoreAtTheFirstScrape) {
+TEST_F(ScrapeWorld, ReadsStoredValuesAtTheFirstScrape) {
   ASSERT_TRUE(tenants.metrics->append(
       {{{"eu-west-1", "/aws/sagemaker/TrainingJobs", "old", {{"TrainingJobName", "mnist-1"}}},
         observe::sample_of(tenants.clock.now(), 42)}}));
   EXPECT_TRUE(has(get_as(tenants.owner), "metric=\"old\"} 42"));
 }
 
-TEST_F(ScrapeWorld, ValuesThatWereNotReadAreReadAtTheNextScrape) {
+TEST_F(ScrapeWorld, RetriesToReadStoredValuesAtTheNextScrape) {
   ASSERT_TRUE(tenants.metrics->append(
       {{{"eu-west-1", "/aws/sagemaker/TrainingJobs", "old", {{"TrainingJobName", "mnist-1"}}},
         observe::sample_of(tenants.clock.now(), 42)}}));
@@ -215,7 +215,7 @@ TEST_F(ScrapeWorld, ValuesThatWereNotReadAreReadAtTheNextScrape) {
   scrape.reset();
 }
 
-TEST_F(ScrapeWorld, JobsThatWaitOrAreOverHaveNoSeries) {
+TEST_F(ScrapeWorld, HasNoSeriesOfWaitingAndEndedJobs) {
   for (const auto state : {domain::JobState::waiting, domain::JobState::completed}) {
     auto job = tenants.job("mnist-1", 17);
     job.state = state;
@@ -224,7 +224,7 @@ TEST_F(ScrapeWorld, JobsThatWaitOrAreOverHaveNoSeries) {
   }
 }
 
-TEST_F(ScrapeWorld, ScrapesCountAgainstTheRateOfTheirPrincipal) {
+TEST_F(ScrapeWorld, CountsForThePrincipalsRate) {
   tenants.settings.rate_limits = [] {
     return RateLimits{.reads_per_second = .001, .burst_seconds = 2000};
   };

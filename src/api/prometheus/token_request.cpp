@@ -22,7 +22,7 @@ net::Response text_reply(int status, std::string body) {
   return out;
 }
 
-net::Response wrong_token() {
+net::Response invalid_token_reply() {
   auto out = text_reply(401, "The bearer token is not valid.\n");
   out.headers.add("WWW-Authenticate", "Bearer");
   return out;

@@ -13,19 +13,19 @@
 
 namespace trainyard::api::prometheus {
 
-// The result of choose() for a request with a valid token.
+// Admitted is the finding of choose() for a request with a valid token.
 struct Admitted {
   Principal principal;
 };
 
 net::Response text_reply(int status, std::string body);
-// Returns the choice for a request with a valid token, without its finding; a refusal where the
-// principal sends more requests than the limits allow. Its body is read before it is handled.
+// Returns the choice for a request with a valid token, without its finding; a rejection if the
+// principal exceeds its rate. The body is read before the request is handled.
 net::Handler::Choice admit(const Principal& principal, OperationClass operations,
                            size_t body_bytes_max, const Settings& settings, Clock& clock,
                            RateLimiter& limiter);
-net::Response wrong_token();
-// The context of a request, in the server's first region. It may describe no job.
+net::Response invalid_token_reply();
+// Makes the context of a request, in the server's first region. It may not describe jobs.
 Context context_of(const net::RequestHead& head, const Principal& principal,
                    const Settings& settings, Instant now);
 

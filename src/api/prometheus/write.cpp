@@ -21,8 +21,8 @@ constexpr size_t kBodyBytesMax = 4 << 20;      // Prometheus sends some 100 KB
 constexpr size_t kMessageBytesMax = 16 << 20;  // decompressed
 constexpr std::string_view kMessage = "prometheus.WriteRequest";
 
-// Returns the part of a request that this receiver does not support; "": it is remote write 1.0.
-// A missing header also means version 1.0, as it does to Prometheus.
+// Returns the part of the headers that this receiver does not support; "" = remote write 1.0.
+// A missing header means version 1.0, as in Prometheus.
 std::string_view unsupported_part(std::string_view content_type,
                                   std::string_view content_encoding) {
   if (!content_encoding.empty() && !equals_ignoring_case(trim(content_encoding), "snappy"))
@@ -57,7 +57,7 @@ class Write final : public net::Handler {
     const auto token = head.path() == kWritePath ? bearer_token(head) : std::nullopt;
     if (!token) return next_.choose(head);
     auto principal = tokens_.find(*token, signing::TokenUse::write);
-    if (!principal) return {.refusal = wrong_token()};
+    if (!principal) return {.refusal = invalid_token_reply()};
     if (head.method != "POST") return {.refusal = text_reply(405, "Only POST is allowed.\n")};
     const std::string_view unsupported =
         unsupported_part(head.headers.get("content-type"), head.headers.get("content-encoding"));

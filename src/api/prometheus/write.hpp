@@ -1,14 +1,14 @@
-// Makes the handler of a receiver of Prometheus' remote write protocol, in front of another
-// handler: POST /api/v1/write with a bearer token is its own, and all other requests pass through.
+// Makes the receiver of Prometheus' remote write protocol, in front of another handler: it handles
+// POST /api/v1/write with a bearer token, and forwards all other requests.
 //
 // Points go into the namespace Prometheus of CloudWatch's metrics, if the token's principal may put
-// metric data there. The answers:
+// metric data there. The responses:
 //
 //   204   all points are durable
 //   400   the request is malformed or too large, and nothing is stored; or the namespace has too
-//         many metrics: the points of further ones are left out, and all others are durable
+//         many metrics: points of further metrics are left out, and all others are durable
 //   415   the content type, its message or the content encoding is not that of remote write 1.0
-//   503   nothing is stored, since the disk is full or the storage failed: senders repeat it
+//   503   nothing is stored, since the disk is full or the storage failed: senders retry
 //
 // Threads: as net::Handler. Lifetime: settings, services and the next handler outlive it. Errors:
 // none.

@@ -48,14 +48,14 @@ struct WriteWorld : testing::Test {
   }
 };
 
-TEST_F(WriteWorld, PointsAreStoredInTheirNamespace) {
+TEST_F(WriteWorld, StoresPointsInTheirNamespace) {
   const Reply reply = post(tenants.owner, body_of({up(1)}));
   EXPECT_EQ(reply.status, 204) << reply.body;
   ASSERT_TRUE(stored());
   EXPECT_EQ(stored()->sum, 1);
 }
 
-TEST_F(WriteWorld, AUserNeedsTheRightToPutMetricData) {
+TEST_F(WriteWorld, NeedsTheRightToPutMetricData) {
   const auto of = [&](const char* name, const char* space) {
     return tenants.add_user(
         name, allow(R"("cloudwatch:PutMetricData")", R"("*")",
@@ -69,7 +69,7 @@ TEST_F(WriteWorld, AUserNeedsTheRightToPutMetricData) {
   EXPECT_EQ(stored()->sum, 1);
 }
 
-TEST_F(WriteWorld, OnlyTokensForWritingWrite) {
+TEST_F(WriteWorld, AcceptsOnlyTokensForWriting) {
   EXPECT_EQ(post(tenants.owner, body_of({up(1)}), "POST", TokenUse::scrape).status, 401);
   EXPECT_EQ(post(tenants.owner, "", "GET").status, 405);
   in_memory::Signing none;
@@ -78,7 +78,7 @@ TEST_F(WriteWorld, OnlyTokensForWritingWrite) {
   EXPECT_FALSE(stored());
 }
 
-TEST_F(WriteWorld, RequestsThatAreMalformedStoreNothing) {
+TEST_F(WriteWorld, StoresNothingOfMalformedRequests) {
   const TimeSeries unnamed{{{"job", "node"}}, {{1, to_milliseconds(tenants.clock.now())}}};
   for (const std::string& body :
        {std::string("not snappy"), remote_write::snappy_compress("\xff"), body_of({up(1), unnamed}),
@@ -87,12 +87,12 @@ TEST_F(WriteWorld, RequestsThatAreMalformedStoreNothing) {
   EXPECT_FALSE(stored());
 }
 
-TEST_F(WriteWorld, AFullDiskIsAReasonToTryAgain) {
+TEST_F(WriteWorld, LetsSendersRetryIfTheDiskIsFull) {
   tenants.settings.check_disk_space = [] { return exhausted("the disk is full"); };
   EXPECT_EQ(post(tenants.owner, body_of({up(1)})).status, 503);
 }
 
-TEST_F(WriteWorld, RequestsBeyondTheLimitsAreNotRetried) {
+TEST_F(WriteWorld, RejectsRequestsBeyondTheLimits) {
   const std::vector<TimeSeries> many(remote_write::DecodeLimits().series_max + 1, up(1));
   const Reply reply = post(tenants.owner, body_of(many));
   EXPECT_EQ(reply.status, 400);
@@ -100,7 +100,7 @@ TEST_F(WriteWorld, RequestsBeyondTheLimitsAreNotRetried) {
   EXPECT_FALSE(stored());
 }
 
-TEST_F(WriteWorld, ManySamplesShareTheLabelsOfTheirSeries) {
+TEST_F(WriteWorld, StoresManySamplesOfASeries) {
   TimeSeries large = up(1);
   for (int i = 0; i < 20; ++i)
     large.labels.emplace_back("label_" + std::to_string(i), std::string(1'000, 'z'));
@@ -108,7 +108,7 @@ TEST_F(WriteWorld, ManySamplesShareTheLabelsOfTheirSeries) {
   EXPECT_EQ(post(tenants.owner, body_of({large})).status, 204) << "80 MB if each had its own";
 }
 
-TEST_F(WriteWorld, OnlyVersionOneIsTaken) {
+TEST_F(WriteWorld, AcceptsOnlyVersionOne) {
   const auto status = [&](const std::string& type, const std::string& encoding = "snappy") {
     return post(tenants.owner, body_of({up(1)}), "POST", TokenUse::write, type, encoding).status;
   };
@@ -131,7 +131,7 @@ TEST_F(WriteWorld, OnlyVersionOneIsTaken) {
     EXPECT_EQ(status("application/x-protobuf", encoding), 204) << encoding;
 }
 
-TEST_F(WriteWorld, PointsOfTooManyMetricsAreLeftOutAndCounted) {
+TEST_F(WriteWorld, LeavesOutAndCountsPointsOfTooManyMetrics) {
   observe::MetricSettings limited;
   limited.group_of = [](const observe::MetricKey&) { return std::string("all"); };
   limited.group_series_max = 2;

@@ -121,7 +121,7 @@ Result<void> BucketSettings::remove(const std::string& bucket, Setting setting) 
   return write({key_of(bucket, setting)}, std::nullopt);
 }
 
-Result<void> BucketSettings::forget(const std::string& bucket) {
+Result<void> BucketSettings::remove_all(const std::string& bucket) {
   const std::string kind(kSettingRecord), prefix = bucket + "/";
   const auto records = control_.records();
   std::vector<domain::RecordKey> keys;

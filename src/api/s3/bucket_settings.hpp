@@ -74,7 +74,7 @@ class BucketSettings {
                    const shapes::Shape& shape, const void* value);
   Result<void> remove(const std::string& bucket, Setting setting);
   // Removes all settings of a bucket: when it is deleted, and before one of that name is created.
-  Result<void> forget(const std::string& bucket);
+  Result<void> remove_all(const std::string& bucket);
 
  private:
   // Writes one record, or removes some if `document` is empty.

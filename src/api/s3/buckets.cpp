@@ -52,8 +52,8 @@ std::optional<Failure> check_access(const s3::CreateBucketRequest& in) {
 // Removes what a bucket of this name had. Its policy and its settings are not in the object store.
 Result<void> forget_bucket(IdentityStore* identities, BucketSettings& settings,
                            const std::string& bucket) {
-  TRY(forget_policy(identities, bucket));
-  return settings.forget(bucket);
+  TRY(remove_policy(identities, bucket));
+  return settings.remove_all(bucket);
 }
 
 // `changes`: held while a bucket is made or deleted together with what it had, so that neither

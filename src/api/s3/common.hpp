@@ -212,7 +212,7 @@ void add_buckets(OperationTable& table, objects::Objects& objects, IdentityStore
 void add_policies(OperationTable& table, objects::Objects& objects, IdentityStore* identities,
                   const SharedSettings& settings);
 // Removes the policy of a bucket: when it is deleted, and before a bucket of that name is created.
-Result<void> forget_policy(IdentityStore* identities, const std::string& bucket);
+Result<void> remove_policy(IdentityStore* identities, const std::string& bucket);
 void add_lists(OperationTable& table, objects::Objects& objects);
 void add_objects(OperationTable& table, objects::Objects& objects);
 void add_attributes(OperationTable& table, objects::Objects& objects);

@@ -91,13 +91,13 @@ Outcome<s3::Nothing> delete_policy(objects::Objects& objects, IdentityStore& ide
                                    const s3::DeleteBucketPolicyRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
-  TRY_S3(forget_policy(&identities, *in.bucket), *in.bucket, "");
+  TRY_S3(remove_policy(&identities, *in.bucket), *in.bucket, "");
   return s3::Nothing{};
 }
 
 }  // namespace
 
-Result<void> forget_policy(IdentityStore* identities, const std::string& bucket) {
+Result<void> remove_policy(IdentityStore* identities, const std::string& bucket) {
   if (!identities || !identities->snapshot()->find_bucket_policy(bucket)) return ok();
   return identities->change([&](policy::Identities& all) -> Result<void> {
     all.remove_bucket_policy(bucket);

@@ -73,7 +73,8 @@ Outcome<std::vector<T>> page_of(std::vector<T> all, const std::optional<int64_t>
     const auto text = from_base64(*token);
     const auto at = text ? parse_int(*text) : Result<int64_t>(invalid(""));
     if (!at || *at < 0 || size_t(*at) > all.size())
-      return invalid_pagination_token("NextToken is not one that this list gave");
+      return invalid_pagination_token(
+          "Invalid NextToken: use the NextToken of the list's previous page");
     first = size_t(*at);
   }
   const size_t end = std::min(all.size(), first + size_t(results_max.value_or(kPageMax)));

@@ -35,11 +35,11 @@ Failure failure_for(const Error& error);
 
 // "" + what is left of a result, in SNS's names.
 template <class T>
-Outcome<T> named(Result<T> result) {
+Outcome<T> with_service_error(Result<T> result) {
   if (!result) return failure_for(result.error());
   return *std::move(result);
 }
-inline Outcome<Done> named(Result<void> result) {
+inline Outcome<Done> with_service_error(Result<void> result) {
   if (!result) return failure_for(result.error());
   return Done{};
 }

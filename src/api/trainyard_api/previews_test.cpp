@@ -131,7 +131,7 @@ TEST_F(PreviewWorld, RejectsRequestsWithTheSameErrorsAsCreation) {
   const Json taken = request("running-1");
   for (const Json& wrong : {no_image, two_tags, long_run, taken}) {
     const std::string expected = creation_refusal(wrong);
-    EXPECT_NE(expected, "it was answered");
+    EXPECT_NE(expected, "it succeeded");
     EXPECT_EQ(refusal<own::PreviewJob>(preview_of(wrong)), expected);
   }
   settings.check_disk_space = [] { return Result<void>(exhausted("the disk is full")); };

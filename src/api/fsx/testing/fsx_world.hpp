@@ -1,5 +1,5 @@
-// FsxWorld calls FSx's operations over real directories, a store in memory that can be made to
-// fail, and the loop that acts on them.
+// FsxWorld calls FSx's operations on real directories, an object store in memory that can be made
+// to fail, and the loop that processes them.
 //
 // Threads: tests only; confined to the test's thread. The loop has its own.
 #pragma once
@@ -29,7 +29,7 @@ namespace trainyard::api::fsx {
 namespace aws = shapes::fsx;
 using Texts = std::vector<std::string>;
 
-// Ends after the first byte of each body.
+// CutReader fails after the first byte of a body.
 class CutReader final : public objects::Reader {
  public:
   explicit CutReader(std::unique_ptr<objects::Reader> whole) : whole_(std::move(whole)) {}
@@ -45,7 +45,7 @@ class CutReader final : public objects::Reader {
   bool cut_ = false;
 };
 
-// Fails every read of the keys of one prefix.
+// BrokenObjects fails, delays, denies or truncates reads of keys, by the keys' prefixes.
 class BrokenObjects final : public objects::ForwardingObjects {
  public:
   using ForwardingObjects::ForwardingObjects;
@@ -63,7 +63,7 @@ class BrokenObjects final : public objects::ForwardingObjects {
   }
 };
 
-// Control whose records are used from several threads.
+// LockedControl is a control that several threads may use.
 class LockedControl final : public in_memory::PlainControl {
  public:
   using PlainControl::PlainControl;
@@ -142,7 +142,7 @@ struct FsxWorld : OperationsWorld {
   aws::FileSystem describe(const std::string& id) {
     return made<aws::DescribeFileSystems>({.file_system_ids = Texts{id}}).file_systems->front();
   }
-  // Waits for a condition; the loop needs a moment.
+  // Waits until the loop has reached a condition.
   static void wait_for(const std::function<bool()>& reached) {
     for (int i = 0; i < 60'000 && !reached(); ++i) std::this_thread::sleep_for(1ms);
     EXPECT_TRUE(reached());

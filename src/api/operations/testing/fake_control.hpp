@@ -1,4 +1,4 @@
-// Fakes control, for tests of operations, and says when they start.
+// PlainControl fakes control for tests of operations. kStart is the time at which they start.
 //
 // Threads: confined to the test's thread.
 #pragma once
@@ -24,7 +24,8 @@ namespace trainyard::api::in_memory {
 // 2026-11-20T09:45:00Z.
 inline constexpr Instant kStart{Duration{1'795'167'900'000}};
 
-// Control in memory. It answers at once, or, when `hold` is set, once the test releases the answer.
+// PlainControl is a control in memory. It answers at once or, if `hold` is set, when the test calls
+// the functions in `held`.
 class PlainControl : public control::Control {
  public:
   explicit PlainControl(Clock& clock) : clock_(clock) {}

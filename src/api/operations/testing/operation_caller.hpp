@@ -1,4 +1,5 @@
-// Calls operations as dispatch does, over real logs and metrics in a temporary directory.
+// OperationsWorld calls operations like dispatch, with real logs and metrics in a temporary
+// directory.
 //
 //   struct World : OperationsWorld {
 //     World() : OperationsWorld(logs::add_operations) {}
@@ -42,7 +43,7 @@ struct OperationsWorld {
                   .region = "eu-west-1",
                   .now = clock.now()};
 
-  // For worlds that add their operations themselves, once they have completed `services`.
+  // For derived worlds that add their operations after they have set more of `services`.
   OperationsWorld() = default;
   // `add`: a service's add_operations.
   explicit OperationsWorld(void (&add)(OperationTable&, const Settings&, const Services&)) {
@@ -74,7 +75,7 @@ struct OperationsWorld {
   template <class Operation>
   std::string refusal(const typename Operation::Input& input) {
     const auto outcome = call<Operation>(input);
-    if (outcome) return "it was answered";
+    if (outcome) return "it succeeded";
     const Failure failure = outcome.failure(*Operation::shape().service);
     return failure.code + ": " + failure.message;
   }
