@@ -1,4 +1,4 @@
-// GetObjectAttributes: an object's properties and parts, without its bytes.
+// Implements GetObjectAttributes: an object's properties and parts, without its bytes.
 #include <algorithm>
 
 #include "s3/common.hpp"
@@ -12,8 +12,8 @@ constexpr int64_t kPartsPageMax = 1000;  // as on S3
 constexpr std::string_view kAttributes[] = {"ETag", "Checksum", "ObjectParts", "StorageClass",
                                             "ObjectSize"};
 
-// The page of parts that the request wants. As on S3, parts are listed only where they have
-// checksums; their number always is.
+// Returns the requested page of parts. As on S3, the number of parts is always returned, and parts
+// are listed only if they have checksums.
 Outcome<s3::GetObjectAttributesParts> page_of_parts(objects::Reader& reader,
                                                     const s3::GetObjectAttributesRequest& in) {
   const auto parts = reader.parts();

@@ -7,7 +7,7 @@
 namespace trainyard::api::s3 {
 namespace {
 
-// retries of one change after commits by other writers of records
+// Retries of one change after commits by other writers of records.
 constexpr int kConflictsMax = 10;
 
 domain::RecordKey key_of(const std::string& bucket, Setting setting) {
@@ -19,8 +19,7 @@ bool is_put_by(const Json& document, const std::string& name) {
   return by != document.end() && by->is_string() && by->get_ref<const std::string&>() == name;
 }
 
-// Checks that another setting does not exceed the limits. A setting that is replaced does not
-// count.
+// Checks that another setting does not exceed the limits. Replacing a setting does not.
 Result<void> check_count(const domain::Records& records, const domain::RecordKey& key,
                          const Principal& principal) {
   const std::string kind(kSettingRecord);

@@ -1,4 +1,4 @@
-// Operations on buckets. Each bucket has a region, and all belong to the account.
+// Implements the operations on buckets. Each bucket has a region, and all belong to the account.
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "s3/common.hpp"
@@ -10,7 +10,7 @@ namespace s3 = shapes::s3;
 
 constexpr std::string_view kFirstRegion = "us-east-1";  // its buckets have no location constraint
 
-// The region of a new bucket.
+// Returns the region of a new bucket.
 Outcome<std::string> region_for(const Context& context, const s3::CreateBucketRequest& in) {
   std::string requested;
   if (in.create_bucket_configuration)
@@ -32,7 +32,7 @@ Outcome<std::string> region_for(const Context& context, const s3::CreateBucketRe
   return requested;
 }
 
-// Checks the members that describe who may access a new bucket.
+// Checks the members about access to a new bucket.
 std::optional<Failure> check_access(const s3::CreateBucketRequest& in) {
   if (is_of_others(in.acl))
     return s3_failure(400, "InvalidBucketAclWithObjectOwnership",
@@ -49,15 +49,15 @@ std::optional<Failure> check_access(const s3::CreateBucketRequest& in) {
                           shorten(*in.object_ownership, 60));
 }
 
-// Removes what a bucket of this name had. Its policy and its settings are not in the object store.
+// Removes the policy and the settings of a bucket, which are not in the object store.
 Result<void> forget_bucket(IdentityStore* identities, BucketSettings& settings,
                            const std::string& bucket) {
   TRY(remove_policy(identities, bucket));
   return settings.remove_all(bucket);
 }
 
-// `changes`: held while a bucket is made or deleted together with what it had, so that neither
-// takes the policy of a bucket that the other's client has just created.
+// `changes`: held while a bucket is created or deleted with its policy and settings, so that a
+// deletion does not remove the policy of a bucket that another client has just created.
 Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, IdentityStore* identities,
                                               BucketSettings& settings, Mutex& changes,
                                               const Context& context,
@@ -73,12 +73,12 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, Identit
     tags = *std::move(read);
   }
   const MutexLock lock(changes);
-  // A store that does not answer may have the bucket, whose policy and settings must stay.
+  // If the store does not answer, the bucket may exist, so its policy and settings must stay.
   const auto before = objects.head_bucket(bucket);
   if (!before && !before.error().is(objects::Fault::bucket_missing))
     return s3_failure_of(before.error(), bucket, "");
   if (!before) TRY_S3(forget_bucket(identities, settings, bucket), bucket, "");
-  // Put first, so that a limit of settings leaves no bucket behind.
+  // Stored before the bucket is created, so that an exceeded limit of settings leaves no bucket.
   const bool owned = !before && in.object_ownership && !in.object_ownership->empty();
   if (owned) {
     s3::OwnershipControls controls;

@@ -1,5 +1,5 @@
-// Tests that a bucket keeps its policy and its settings while the store does not answer, and that
-// they end with it.
+// Tests that a bucket keeps its policy and settings while the store does not answer, and that they
+// are deleted with the bucket.
 #include <gtest/gtest.h>
 
 #include "operations/testing/operation_caller.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 namespace s3 = shapes::s3;
 
-// Passes calls to a store in memory, as one elsewhere that cannot always be reached.
+// Forwards calls to a store in memory, like a remote store that is not always reachable.
 class RemoteStore final : public objects::Objects {
  public:
   using Text = const std::string&;
@@ -121,7 +121,7 @@ TEST(Buckets, KeepPolicyAndSettingsWhileTheStoreIsUnavailable) {
   EXPECT_TRUE(world.has_settings());
 }
 
-TEST(Buckets, ARecreatedBucketHasNoPolicyOrSettings) {
+TEST(Buckets, HaveNoPolicyOrSettingsWhenRecreated) {
   BucketsWorld world;
   ASSERT_TRUE(world.objects->delete_bucket("data"));  // not by this server
   EXPECT_TRUE(world.has_policy() && world.has_settings());

@@ -60,7 +60,7 @@ Failure failure_of_fault(Fault fault, const Error& error, std::string_view bucke
 Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_view key) {
   if (const auto fault = error.detail.as<Fault>())
     return failure_of_fault(*fault, error, bucket, key);
-  // S3 has no error for a full disk. Clients would retry a transient error, and send the whole body
+  // S3 has no error for a full disk. A transient error would make clients send the whole body
   // again.
   if (error.kind == Kind::exhausted)
     return s3_failure(507, "InsufficientStorage",
@@ -76,7 +76,7 @@ std::optional<Failure> check_owner(const Context& context,
 
 std::optional<Failure> check_version(const std::optional<std::string>& version_id) {
   if (!version_id || *version_id == kNullVersion) return std::nullopt;
-  // S3 gives its versions such IDs, and says of another text that it cannot be one.
+  // The text has the form of S3's version IDs. S3 has another error for any other text.
   constexpr size_t kIdCharacters = 32;
   const auto of_id = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||

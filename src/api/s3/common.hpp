@@ -1,5 +1,5 @@
-// Declares the helpers of S3's operations: conversion of the errors of `objects` to S3's,
-// conditions, ranges, checksums, bodies.
+// Declares the helpers of S3's operations: S3's failures for errors of `objects`, conditions,
+// ranges, checksums, bodies.
 //
 // Threads: pure functions, except those that take an exchange or a reader.
 #pragma once
@@ -25,7 +25,7 @@ namespace trainyard::api::s3 {
 // and small enough for many streams at once.
 inline constexpr size_t kBodyBufferBytes = 256 << 10;
 
-// Makes the failure with S3's exact name, if the error's fault has one.
+// Converts an error of `objects` to a failure, with S3's name if the error's fault has one.
 Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_view key);
 
 // Evaluates to the value of EXPRESSION, a Result of `objects`; on error returns the S3 failure from
@@ -45,26 +45,28 @@ inline constexpr std::string_view kNullVersion = "null";  // of every object: no
 // Returns a failure for the ID of any other version.
 std::optional<Failure> check_version(const std::optional<std::string>& version_id);
 
-// Reads the number of a part: 1 .. kPartsMax.
+// Reads the number of a part: 1 to kPartsMax.
 Outcome<uint32_t> part_number(const std::optional<int64_t>& requested);
 
-// Reads "bytes=0-9", "bytes=5-", "bytes=-3". Nothing: another text, for which S3 returns the whole
-// object.
+// Reads "bytes=0-9", "bytes=5-", "bytes=-3". Returns nothing for any other text, for which S3
+// returns the whole object.
 std::optional<objects::Range> read_range(const std::optional<std::string>& header);
 
 std::string quoted_etag(const std::string& etag);
 // Returns whether `header` ("\"abc\"", "abc, def", "*") names the ETag.
 bool names_etag(std::string_view header, std::string_view etag);
 
-// If-Match and similar headers. check_conditions returns nothing if they hold.
+// Conditions are If-Match and similar headers.
 struct Conditions {
   std::optional<std::string> if_match, if_none_match;
   std::optional<Instant> if_modified_since, if_unmodified_since;
 };
+// Returns a failure if a condition does not hold. `reading`: the request is a get or head.
 std::optional<Failure> check_conditions(const Conditions& conditions,
                                         const objects::ObjectInfo& info, bool reading);
 
-// The conditions of a write on the object that it replaces: members of objects::PutOptions.
+// WriteConditions are the conditions on the object that a write replaces, as in
+// objects::PutOptions.
 struct WriteConditions {
   bool only_if_absent = false;
   std::string only_if_etag;
@@ -80,7 +82,7 @@ Outcome<std::string> checksum_name(std::string_view s3_name);
 std::string s3_checksum_name(std::string_view name);
 std::string checksum_type_of(const std::map<std::string, std::string>& checksums);
 
-// The checksums in the head of a request, and those that it announces as trailers.
+// Returns the checksums in the head of a request, and those that it announces as trailers.
 Outcome<std::map<std::string, std::string>> announced_checksums(const net::RequestHead& head);
 
 template <class Input>
@@ -107,7 +109,7 @@ void set_checksums(Output& out, const std::map<std::string, std::string>& checks
   set("sha256", out.checksum_sha256);
 }
 
-// Sets the result of CopyObject or UploadPartCopy. Info: of the new object or part.
+// Sets the result of CopyObject or UploadPartCopy. `info`: the new object's or part's.
 template <class Result, class Info>
 void describe_copy(Result& result, const Info& info) {
   result.e_tag = quoted_etag(info.etag);
@@ -115,7 +117,7 @@ void describe_copy(Result& result, const Info& info) {
   set_checksums(result, info.checksums);
 }
 
-// The headers and metadata of an object from a put, a copy or an upload.
+// Returns the headers and metadata of an object in a put, a copy or an upload.
 template <class Input>
 objects::PutOptions put_options_of(const Input& in) {
   objects::PutOptions options;
@@ -132,12 +134,12 @@ objects::PutOptions put_options_of(const Input& in) {
   return options;
 }
 
-// Headers of an object that are kept and shown but have no effect here: its storage class, unless
-// STANDARD, and where a website would redirect its readers.
+// Two headers of an object are stored and returned, but have no effect: its storage class, unless
+// STANDARD, and the address to which a website would redirect.
 inline constexpr const char* kRedirectLocation = "x-amz-website-redirect-location";
 std::optional<Failure> check_class(const std::optional<std::string>& storage_class,
                                    const std::optional<std::string>& redirect_location);
-// Replaces those of `options`: as on S3, a copy has not those of its source.
+// Sets both headers of `options`, or removes them: as on S3, a copy does not inherit them.
 template <class Input>
 void set_class(const Input& in, objects::PutOptions& options) {
   const auto set = [&](const char* name, const std::optional<std::string>& value) {
@@ -149,14 +151,15 @@ void set_class(const Input& in, objects::PutOptions& options) {
 }
 std::string storage_class_of(const objects::ObjectInfo& info);
 
-// Access lists are disabled, as in S3's new buckets: policies give access to others.
+// Returns whether an access list gives access to others. Access lists are disabled, as in S3's new
+// buckets; policies give access instead.
 inline bool is_of_others(const std::optional<std::string>& acl) {
   return acl && *acl != "private" && !acl->starts_with("bucket-owner-");
 }
 Failure acl_not_supported();
 
-// Returns a failure for options that this server cannot honour: encryption with the client's keys,
-// access for others, locks.
+// Returns a failure for unsupported options: encryption with the client's keys, access for others,
+// locks.
 template <class Input>
 std::optional<Failure> check_not_here(const Input& in) {
   const auto refused = [](std::string_view what) {
@@ -186,8 +189,8 @@ using Tags = std::map<std::string, std::string>;
 Outcome<Tags> read_tags(const std::optional<std::string>& header);
 Outcome<Tags> read_bucket_tags(const std::optional<std::vector<shapes::s3::Tag>>& set);
 
-// Copies the request's body and the checksums of its trailers to the writer. Errors: those of
-// either.
+// Copies the request's body and the checksums of its trailers to the writer. Errors: those of the
+// exchange and of the writer.
 template <class Operation>
 Result<void> pass_body(Exchange<Operation>& exchange, objects::Writer& writer) {
   std::vector<char> buffer(kBodyBufferBytes);

@@ -10,7 +10,7 @@ namespace {
 namespace s3 = shapes::s3;
 using Texts = std::vector<std::string>;
 
-// `pattern` has at most one '*', which stands for any characters.
+// Returns whether a pattern matches. It has at most one '*', which stands for any characters.
 bool fits(std::string_view pattern, std::string_view text, bool ignoring_case) {
   const auto equal = [&](std::string_view a, std::string_view b) {
     return ignoring_case ? equals_ignoring_case(a, b) : a == b;
@@ -64,7 +64,7 @@ std::vector<std::pair<std::string, std::string>> cors_headers(const s3::CORSRule
   const auto add = [&](const char* name, std::string value) {
     if (!value.empty()) headers.emplace_back(name, std::move(value));
   };
-  // As S3, a rule for all origins is answered with "*", for which browsers send no credentials.
+  // As on S3, a rule for all origins gives "*", with which browsers send no credentials.
   const bool all = std::ranges::find(*rule.allowed_origins, "*") != rule.allowed_origins->end();
   add("Access-Control-Allow-Origin", all ? "*" : std::string(request.origin));
   add("Access-Control-Allow-Methods", joined(rule.allowed_methods));

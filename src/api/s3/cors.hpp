@@ -1,7 +1,7 @@
-// Decides which pages of other origins may use a bucket, from the bucket's CORS rules. Browsers
-// enforce the answer: a request without a matching rule is still processed.
+// Decides by a bucket's CORS rules which pages of other origins may use the bucket. Browsers
+// enforce the decision: a request without a matching rule is still processed.
 //
-// Threads: pure functions. Errors: none; nothing = no rule matches.
+// Threads: pure functions. Errors: none.
 #pragma once
 
 #include <optional>
@@ -14,19 +14,19 @@
 
 namespace trainyard::api::s3 {
 
-// The question of a browser.
+// CorsRequest is what a browser requests for a page.
 struct CorsRequest {
   std::string_view origin;   // "https://notebook.example"
   std::string_view method;   // of the request that the page makes
   std::string_view headers;  // names, separated by commas: Access-Control-Request-Headers
 };
 
-// Finds the first rule that allows the origin, the method and every header.
+// Finds the first rule that allows the origin, the method and every header; nullptr = none.
 const shapes::s3::CORSRule* find_rule(const shapes::s3::CORSConfiguration& cors,
                                       const CorsRequest& request);
 
-// The response's headers for a request that the rule allows. `preflight`: with those that answer
-// Access-Control-Request-*.
+// Makes the headers of the response to a request that the rule allows. `preflight`: with those that
+// answer Access-Control-Request-*.
 std::vector<std::pair<std::string, std::string>> cors_headers(const shapes::s3::CORSRule& rule,
                                                               const CorsRequest& request,
                                                               bool preflight);

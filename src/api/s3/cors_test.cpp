@@ -45,7 +45,7 @@ TEST(CorsRules, NeedOriginMethodAndEveryHeader) {
   EXPECT_FALSE(find_rule({}, {"https://a", "GET", ""}));
 }
 
-TEST(CorsRules, TheFirstThatAllowsTheRequestAnswers) {
+TEST(CorsRules, ApplyTheFirstRuleThatAllowsTheRequest) {
   CORSConfiguration cors;
   cors.cors_rules = {{rule({"https://one"}, {"GET"}), rule({"*"}, {"GET", "HEAD"})}};
   cors.cors_rules->at(0).max_age_seconds = 60;
@@ -71,7 +71,7 @@ TEST(CorsRules, AllowTheHeadersOfAPreflight) {
   EXPECT_FALSE(answer(cors, request).contains("Access-Control-Allow-Headers"));
 }
 
-TEST(CorsRules, PrefixAndSuffixOfAWildcardDoNotOverlap) {
+TEST(CorsRules, MatchPrefixAndSuffixWithoutOverlap) {
   CORSConfiguration cors;
   cors.cors_rules = {{rule({"ab*ba"}, {"GET"})}};
   EXPECT_TRUE(find_rule(cors, {"abba", "GET", ""}));

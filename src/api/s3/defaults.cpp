@@ -1,5 +1,6 @@
-// Answers reads of settings that buckets and objects never have here, as S3 answers for a new
-// bucket. Infrastructure tools read all of them before they change a bucket.
+// Implements the operations on settings that this server's buckets and objects cannot have. Reads
+// return what S3 returns for a new bucket: infrastructure tools read all settings before they
+// change a bucket.
 #include "s3/common.hpp"
 
 namespace trainyard::api::s3 {
@@ -51,7 +52,7 @@ void add_absent(OperationTable& table, objects::Objects& objects, int status, st
       });
 }
 
-// The access list of a bucket or an object: full control for the account.
+// Returns the access list of a bucket or an object: full control for the account.
 template <class Operation>
 void add_owners_acl(OperationTable& table, objects::Objects& objects) {
   table.add<Operation>([&objects](const Context& context, const typename Operation::Input& in)
@@ -66,7 +67,7 @@ void add_owners_acl(OperationTable& table, objects::Objects& objects) {
   });
 }
 
-// A write of an access list: only that of the owner is accepted.
+// Checks a write of an access list: it may give access to the owner only.
 template <class Operation>
 void add_acl_check(OperationTable& table, objects::Objects& objects) {
   table.add<Operation>(

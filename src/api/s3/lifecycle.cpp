@@ -26,7 +26,7 @@ void take_predicates(LifecycleRule& rule, const Predicates& from) {
 using Rules = std::vector<LifecycleRule>;
 using Stop = std::function<bool()>;
 
-// Tells whether a rule expires the object, tags aside (listings have no tags).
+// Returns whether a rule expires the object, without checking tags, which listings lack.
 bool is_due(const LifecycleRule& rule, const objects::ObjectInfo& object, Instant now) {
   if (!object.key.starts_with(rule.prefix)) return false;
   if (rule.bytes_above && object.bytes <= uint64_t(std::max<int64_t>(*rule.bytes_above, 0)))
@@ -42,7 +42,7 @@ std::string common_prefix(const Rules& rules) {
   std::string prefix = rules.empty() ? "" : rules.front().prefix;
   for (const LifecycleRule& rule : rules)
     prefix.resize(size_t(std::ranges::mismatch(prefix, rule.prefix).in1 - prefix.begin()));
-  while (!is_utf8(prefix)) prefix.pop_back();  // they may differ inside of a character
+  while (!is_utf8(prefix)) prefix.pop_back();  // prefixes may differ within a character
   return prefix;
 }
 
@@ -75,7 +75,7 @@ class Pass {
     } while (!query.start_after.empty());
   }
 
-  // Returns false if this store cannot remove objects at all, so that the caller stops.
+  // Returns false if the store cannot remove objects at all: the caller stops.
   bool remove_if_expired(const std::string& bucket, const Rules& rules,
                          const objects::ObjectInfo& listed) {
     bool expired = false, by_tags = false;
@@ -113,7 +113,7 @@ class Pass {
     }
   }
 
-  // Logs the first failure; the others of a pass have mostly the same cause.
+  // Logs the first failure of a pass; further ones mostly have the same cause.
   void failed(const std::string& bucket, const Error& error) {
     if (result_.failures++ == 0)
       log(Level::warning, "api", "applying lifecycle rules failed for part of a bucket",
@@ -178,7 +178,7 @@ LifecycleResult apply_lifecycle(Objects& objects, const BucketSettings& settings
   Pass pass(objects, now);
   const shapes::Shape& shape = *s3::PutBucketLifecycleConfiguration::shape().input->payload->shape;
   for (const std::string& bucket : settings.buckets_with(Setting::lifecycle)) {
-    // Rules that are changed or deleted meanwhile remove nothing more in this pass.
+    // If the rules were changed or deleted meanwhile, the old ones remove nothing more.
     const auto record = settings.find(bucket, Setting::lifecycle);
     const auto must_stop = [&] {
       return stop() || settings.find(bucket, Setting::lifecycle) != record;

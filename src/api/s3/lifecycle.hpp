@@ -1,10 +1,10 @@
-// Removes objects and uploads whose time is over by the lifecycle rules of their bucket.
+// Removes objects and uploads that have expired by the lifecycle rules of their bucket.
 //
 // The decision (expires, aborts) is a pure function of a rule, what is stored, and the time.
-// apply_lifecycle() lists the objects and acts. An object that is written again meanwhile stays.
+// apply_lifecycle() lists the objects and acts. An object that is overwritten meanwhile stays.
 //
 // Threads: apply_lifecycle() reads the disk and may take long; call it from a thread of its own.
-// Errors:  of apply_lifecycle(): none. What fails is logged, and tried again by the next call.
+// Errors:  none. apply_lifecycle() logs failures, and the next call retries.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@
 
 namespace trainyard::api::s3 {
 
-// S3's days have 31 bits; more would not fit into an Instant.
+// The maximum of days in a rule. S3's have 31 bits; more would not fit into an Instant.
 inline constexpr int64_t kDaysMax = INT32_MAX;
 
-// An enabled rule that removes something.
+// LifecycleRule is an enabled rule that removes objects or uploads.
 struct LifecycleRule {
   std::string id;
   std::string prefix;
@@ -36,10 +36,11 @@ struct LifecycleRule {
 };
 std::vector<LifecycleRule> rules_in(const shapes::s3::BucketLifecycleConfiguration& lifecycle);
 
-// As on S3: `days` after `from`, rounded up to the next midnight UTC.
+// Returns the instant `days` after `from`, rounded up to the next midnight UTC, as on S3.
 Instant due_after(Instant from, int64_t days);
 
-// Returns whether the object is to be removed. `object`: its tags count only if the rule has some.
+// Returns whether the rule removes the object. The object's tags are needed only if the rule has
+// tags.
 bool expires(const LifecycleRule& rule, const objects::ObjectInfo& object, Instant now);
 bool aborts(const LifecycleRule& rule, const objects::UploadInfo& upload, Instant now);
 

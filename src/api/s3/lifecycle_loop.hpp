@@ -1,10 +1,11 @@
-// Applies the lifecycle rules of buckets when the server starts and then every hour. Of the wall
-// clock and control's time the earlier one counts, so that a clock that was set ahead removes
-// nothing early while the machine is up. A server that may no longer act removes nothing more.
+// LifecycleLoop applies the lifecycle rules of buckets when the server starts and then every hour.
+// It uses the earlier one of the wall clock and control's time, so that setting the clock ahead
+// removes nothing early while the machine is up. A server that has lost its lease removes nothing
+// more.
 //
-// Threads: one of its own, which calls why_not, too; the destructor ends a pass early and joins it.
-// Errors:  none: what fails is logged, and tried again by the next pass.
-// Lifetime: objects, control and clock outlive it.
+// Threads: starts a thread, which also calls why_not; the destructor ends a pass early and joins
+// it. Errors:  none: failures are logged, and the next pass retries. Lifetime: objects, control and
+// clock outlive it.
 #pragma once
 
 #include <functional>
@@ -21,7 +22,7 @@ namespace trainyard::api::s3 {
 
 class LifecycleLoop {
  public:
-  // why_not: returns "" while this server may act.
+  // `why_not`: returns "" while this server may act, or why it may not.
   LifecycleLoop(objects::Objects& objects, control::Control& control, Clock& clock,
                 std::function<std::string()> why_not);
   LifecycleLoop(const LifecycleLoop&) = delete;

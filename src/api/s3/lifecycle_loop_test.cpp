@@ -14,9 +14,9 @@ namespace {
 
 namespace s3 = shapes::s3;
 
-constexpr Duration kLimit = 60s;  // a wait that takes longer has failed
+constexpr Duration kLimit = 60s;  // of a wait
 
-// Three objects that a rule of their bucket removes.
+// Has three objects that a rule of their bucket removes.
 struct ExpiredWorld : OperationsWorld {
   ExpiredWorld() : OperationsWorld(add_operations) {
     EXPECT_TRUE(call<s3::CreateBucket>({.bucket = "data"}));

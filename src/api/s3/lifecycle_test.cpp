@@ -68,7 +68,7 @@ TEST(LifecycleRules, FilterByDateSizeAndTags) {
   EXPECT_FALSE(expires(parsed, object, then));
 }
 
-TEST(LifecycleRules, DisabledRulesAndRulesThatRemoveNothingAreLeftOut) {
+TEST(LifecycleRules, LeaveOutDisabledRulesAndRulesWithoutEffect) {
   s3::BucketLifecycleConfiguration lifecycle;
   EXPECT_TRUE(rules_in(lifecycle).empty());
   s3::LifecycleRule disabled = rule("", 1);
@@ -127,7 +127,7 @@ TEST(Lifecycle, AppliesEachRuleToItsOwnPrefix) {
   world.set({rule("logs/a/", 2), rule("logs/b/", 100), rule("logs/c", 2)});
   EXPECT_EQ(world.apply().objects_removed, 2u);
   EXPECT_EQ(world.keys(), (Texts{"logs/b/1", "other", "\xc3\xbc", "\xc3\xbf"}));
-  world.set({rule("\xc3\xbc", 2), rule("\xc3\xbf", 2)});  // which differ inside of a character
+  world.set({rule("\xc3\xbc", 2), rule("\xc3\xbf", 2)});  // prefixes that differ within a character
   EXPECT_EQ(world.apply().objects_removed, 2u);
 }
 
@@ -160,7 +160,7 @@ TEST(Lifecycle, AbortsOldUploads) {
   EXPECT_EQ(left[0].key, "new");
 }
 
-TEST(Lifecycle, EndsWhenItIsStoppedOrItsRulesChange) {
+TEST(Lifecycle, StopsOnRequestOrWhenItsRulesChange) {
   LifecycleWorld world;
   for (const char* key : {"a", "b", "c"}) world.put(key);
   world.set({rule("", 1)});
@@ -179,7 +179,7 @@ TEST(Lifecycle, EndsWhenItIsStoppedOrItsRulesChange) {
   EXPECT_EQ(world.apply().objects_removed, 0u);
 }
 
-TEST(Lifecycle, DeletingABucketRemovesItsRules) {
+TEST(Lifecycle, LosesItsRulesWithTheBucket) {
   LifecycleWorld world;
   world.set({rule("", 1)});
   ASSERT_TRUE(world.call<s3::DeleteBucket>({.bucket = "data"}));

@@ -1,4 +1,4 @@
-// Operations that list objects, and that delete them.
+// Implements the operations that list and delete objects.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -11,7 +11,8 @@ namespace s3 = shapes::s3;
 
 constexpr int64_t kKeysPageMax = 1000;  // as on S3, for lists and for DeleteObjects
 
-// Keys may contain characters that XML cannot, so clients may request them percent-encoded.
+// Checks the requested encoding: keys may have characters that XML cannot represent, so clients may
+// request them percent-encoded.
 class Encoding {
  public:
   static Outcome<Encoding> read(const std::optional<std::string>& requested) {
@@ -113,7 +114,7 @@ Outcome<s3::ListObjectsOutput> list_objects(objects::Objects& objects, const Con
   return out;
 }
 
-// No bucket keeps versions: each object has one, with the ID "null".
+// Lists versions: each object has one, with the ID "null", since no bucket keeps versions.
 Outcome<s3::ListObjectVersionsOutput> list_versions(objects::Objects& objects,
                                                     const Context& context,
                                                     const s3::ListObjectVersionsRequest& in) {

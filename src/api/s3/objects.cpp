@@ -1,4 +1,5 @@
-// Operations on objects: get, head, put, copy. Bodies pass through a buffer of kBodyBufferBytes.
+// Implements the operations on objects: get, head, put, copy. Bodies are copied through a buffer of
+// kBodyBufferBytes.
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "s3/common.hpp"
@@ -20,7 +21,7 @@ std::optional<Failure> check_reading(const Context& context, const Input& in) {
   return std::nullopt;
 }
 
-// The bytes that a get or head requests; nothing: the whole object.
+// Returns the range that a get or head requests; nothing = the whole object.
 template <class Input>
 std::optional<objects::Range> requested_range(const Input& in) {
   if (!in.part_number) return read_range(in.range);
@@ -29,7 +30,7 @@ std::optional<objects::Range> requested_range(const Input& in) {
   return range;
 }
 
-// The head of the response to a get: the object's properties and the range that is sent.
+// Makes the head of the response to a get: the object's properties and the range that is sent.
 template <class Output, class Input>
 Outcome<Output> describe(objects::Reader& reader, bool ranged, const Input& in) {
   const objects::ObjectInfo& info = reader.info();
@@ -54,7 +55,7 @@ Outcome<Output> describe(objects::Reader& reader, bool ranged, const Input& in) 
   out.expires =
       header("expires", in.response_expires ? std::optional(to_http_date(*in.response_expires))
                                             : std::nullopt);
-  // As on S3, STANDARD is not named.
+  // As on S3, the class STANDARD is left out.
   out.storage_class = header(objects::kStorageClassHeader, std::nullopt);
   out.website_redirect_location = header(kRedirectLocation, std::nullopt);
   if (!info.metadata.empty()) out.metadata = info.metadata;
@@ -73,7 +74,7 @@ Outcome<Output> describe(objects::Reader& reader, bool ranged, const Input& in) 
   return out;
 }
 
-// A range or a part that cannot be read is shown next to what there is.
+// Makes the failure for a range or a part that does not exist, with the actual size or count.
 template <class Input>
 Failure reading_failure(objects::Objects& objects, const Input& in, const Error& error) {
   Failure failure = s3_failure_of(error, *in.bucket, *in.key);
@@ -116,8 +117,8 @@ Outcome<std::optional<s3::GetObjectOutput>> get_object(objects::Objects& objects
     log(Level::error, "api", "an object cannot be read",
         {{"request", context.request_id}, {"why", first.error().message}});
   size_t bytes = TRY_S3(std::move(first), *in.bucket, *in.key);
-  // From here on only the body can be sent. An error closes the connection, and the client sees
-  // that bytes are missing.
+  // From here on only the body can be sent. An error closes the connection, so the client notices
+  // the missing bytes.
   const auto sent = [&]() -> Result<void> {
     TRY(exchange.start(*out, uint64_t(*out->content_length), status_of(*out)));
     for (; bytes > 0; bytes = TRY(reader->read(buffer)))
@@ -125,7 +126,8 @@ Outcome<std::optional<s3::GetObjectOutput>> get_object(objects::Objects& objects
     return ok();
   }();
   if (!sent)
-    log(sent.error().kind == Kind::corrupt ? Level::error : Level::debug, "api", "a get broke off",
+    log(sent.error().kind == Kind::corrupt ? Level::error : Level::debug, "api",
+        "the response to a get was aborted",
         {{"request", context.request_id}, {"why", sent.error().message}});
   return std::optional<s3::GetObjectOutput>();
 }

@@ -1,4 +1,4 @@
-// Registers S3's operations, by subject. All use the server's one Objects.
+// Registers S3's operations, by subject. All share the server's Objects.
 #include "s3/operations.hpp"
 #include "s3/common.hpp"
 

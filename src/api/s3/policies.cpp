@@ -1,5 +1,5 @@
-// Operations on bucket policies. The ledger stores them like users and roles, and the authorizer
-// evaluates them.
+// Implements the operations on bucket policies. The ledger stores the policies like users and
+// roles, and the authorizer evaluates them.
 #include "policy/bucket_policy.hpp"
 
 #include "base/text.hpp"

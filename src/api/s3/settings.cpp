@@ -1,5 +1,5 @@
-// Operations on the settings of buckets. Each configuration is stored as it was given and read
-// back; docs/operating/s3.md says which of them have an effect.
+// Implements the operations on the settings of buckets. Each configuration is stored and returned
+// unchanged; docs/operating/s3.md lists those with an effect.
 #include <functional>
 #include <memory>
 
@@ -53,7 +53,7 @@ void add_put(OperationTable& table, const Shared& parts, Setting setting, Check<
       });
 }
 
-// Adds a read. `absent`: the answer without the setting.
+// Adds a read. `absent`: returns the response for a bucket without the setting.
 template <class Get>
 void add_get(OperationTable& table, const Shared& parts, Setting setting,
              std::function<Outcome<typename Get::Output>()> absent) {
@@ -87,7 +87,7 @@ void add_delete(OperationTable& table, const Shared& parts, Setting setting) {
       });
 }
 
-// The answer of a read: S3's error for a setting that is not there.
+// Makes the response of a read for a missing setting: S3's error.
 template <class Get>
 std::function<Outcome<typename Get::Output>()> absent(std::string code, std::string message) {
   return [failure = s3_failure(404, std::move(code), std::move(message))] { return failure; };
@@ -109,8 +109,8 @@ void add_cors(OperationTable& table, const Shared& parts) {
   add_delete<s3::DeleteBucketCors>(table, parts, Setting::cors);
 }
 
-// Gives rules without an ID one. Its members are stored as those of Get's output, which has the
-// size, too: a header of the request.
+// Sets the ID of rules without one. The setting is stored in the shape of Get's output, which also
+// has the minimum size, a header of the request.
 Outcome<s3::PutBucketLifecycleConfigurationOutput> put_lifecycle(
     const Parts& parts, const Context& context,
     const s3::PutBucketLifecycleConfigurationRequest& in) {
@@ -178,7 +178,7 @@ void add_ownership(OperationTable& table, const Shared& parts) {
   s3::GetBucketOwnershipControlsOutput enforced;
   enforced.ownership_controls.emplace().rules.emplace().push_back(
       {.object_ownership = "BucketOwnerEnforced"});
-  // Deleted controls are stored as a configuration without rules, since a bucket begins with some.
+  // Deleted controls are stored as a configuration without rules, since new buckets have rules.
   table.add<s3::GetBucketOwnershipControls>(
       [parts, enforced](const Context& context, const s3::GetBucketOwnershipControlsRequest& in)
           -> Outcome<s3::GetBucketOwnershipControlsOutput> {
@@ -229,7 +229,7 @@ void add_website(OperationTable& table, const Shared& parts) {
   add_delete<s3::DeleteBucketWebsite>(table, parts, Setting::website);
 }
 
-// Access logs go to a bucket that exists.
+// Checks that the target bucket of access logs exists in the bucket's region.
 std::optional<Failure> check_logging(const Parts& parts, const s3::PutBucketLoggingRequest& in) {
   if (!in.bucket_logging_status->logging_enabled) return std::nullopt;
   const s3::LoggingEnabled& logging = *in.bucket_logging_status->logging_enabled;
@@ -261,7 +261,7 @@ void add_others(OperationTable& table, const Shared& parts) {
       table, parts, Setting::acceleration,
       [parts](s3::PutBucketAccelerateConfigurationRequest& in) {
         auto failure = check_acceleration(*in.bucket, *in.accelerate_configuration);
-        // As on S3, acceleration that was never enabled is not suspended.
+        // As on S3, acceleration that was never enabled cannot be suspended.
         s3::AccelerateConfiguration before;
         const shapes::Shape& shape =
             *s3::PutBucketAccelerateConfiguration::shape().input->payload->shape;

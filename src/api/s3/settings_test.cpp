@@ -57,7 +57,7 @@ s3::LifecycleRule expiring(std::optional<std::string> id = std::nullopt) {
   return rule;
 }
 
-TEST(Settings, AreReadBackAsTheyWereGiven) {
+TEST(Settings, AreReturnedUnchanged) {
   SettingsWorld world;
   s3::CORSRule rule = cors_rule();
   rule.id = "one";
@@ -263,12 +263,13 @@ TEST(Settings, AreLimitedPerPrincipal) {
   world.context.principal.name = "eve";
   world.made<s3::PutBucketCors>(in);
   EXPECT_EQ(world.refusal<s3::PutBucketCors>(another), full);
-  world.made<s3::PutBucketCors>(in);  // replaces the former one
+  world.made<s3::PutBucketCors>(in);  // replaces the previous one
   EXPECT_EQ(
       world.refusal<s3::CreateBucket>({.bucket = "data-3", .object_ownership = "ObjectWriter"}),
       full);
   EXPECT_FALSE(world.objects->head_bucket("data-3"));
-  // Others are not affected, and a setting with which they replace one of eve's counts as theirs.
+  // Other principals are not affected. A setting with which one replaces eve's counts for the new
+  // one.
   world.context.principal.name = "ann";
   world.made<s3::PutBucketCors>(in);
   world.context.principal.name = "eve";
@@ -324,7 +325,7 @@ TEST(LifecycleConfiguration, IsCheckedAsOnS3) {
             kMalformed);
 }
 
-TEST(PublicAccessBlock, RefusesPublicPolicies) {
+TEST(PublicAccessBlock, RejectsPublicPolicies) {
   SettingsWorld world;
   const auto policy = [](const std::string& principal, const std::string& more = "") {
     return R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":)" + principal +
@@ -377,7 +378,7 @@ TEST(Ownership, IsSetAtCreationAndCanBeChanged) {
             "InvalidArgument: Invalid x-amz-object-ownership header: Nobody");
 }
 
-TEST(Encryption, KeepsTheAlgorithmAndRefusesKeys) {
+TEST(Encryption, KeepsTheAlgorithmAndRejectsKeys) {
   SettingsWorld world;
   s3::PutBucketEncryptionRequest in{.bucket = "data"};
   auto& by_default = in.server_side_encryption_configuration.emplace()

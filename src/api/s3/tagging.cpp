@@ -1,4 +1,5 @@
-// Operations on the tags of buckets and objects, and the tags that other requests have in a header.
+// Implements the operations on the tags of buckets and objects, and reads the tags that other
+// requests have in a header.
 #include "base/text.hpp"
 #include "objects/names.hpp"
 #include "s3/common.hpp"
@@ -26,7 +27,7 @@ Failure invalid_tag(std::string message) {
 
 enum class Tagged { object, bucket };
 
-// S3's rules and texts.
+// Checks tags by S3's rules, with its texts.
 std::optional<Failure> add_tag(Tags& tags, std::string key, std::string value, Tagged what) {
   if (key.empty() || objects::characters_in(key) > objects::kTagKeyCharactersMax ||
       !is_tag_text(key))

@@ -1,4 +1,4 @@
-// Operations on multipart uploads.
+// Implements the operations on multipart uploads.
 #include "base/text.hpp"
 #include "objects/listing.hpp"
 #include "s3/common.hpp"
@@ -45,7 +45,7 @@ Outcome<std::optional<objects::Range>> copied_range(objects::Objects& objects,
   return range;
 }
 
-// A number in a query, with S3's texts for those out of range.
+// Reads a number in a query, with S3's errors for one that is out of range.
 std::optional<Failure> check_count(const std::string& name, const std::optional<int64_t>& value) {
   constexpr int64_t kMax = 2'147'483'647;
   if (!value || (*value >= 0 && *value <= kMax)) return std::nullopt;
@@ -229,7 +229,7 @@ Outcome<s3::ListMultipartUploadsOutput> list_uploads(objects::Objects& objects,
   auto& uploads = out.uploads.emplace();
   auto& prefixes = out.common_prefixes.emplace();
   const std::string after = in.key_marker.value_or(""), after_id = in.upload_id_marker.value_or("");
-  std::string last, last_id;  // what was listed last: a key and its upload, or a prefix
+  std::string last, last_id;  // the last listed item: a key and its upload, or a prefix
   for (const auto& one : all) {
     const std::string prefix(
         objects::rolled_up(one.key, in.prefix.value_or(""), in.delimiter.value_or("")));

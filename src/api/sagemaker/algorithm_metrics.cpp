@@ -3,7 +3,7 @@
 namespace trainyard::api::sagemaker {
 namespace {
 
-// AWS's list: each metric of each set, in the form of a log in which a tab reads "#011".
+// AWS's list of the metrics of each set. In AWS's logs a tab is written as "#011".
 constexpr const char* kXgboostMetrics[] = {"accuracy",
                                            "auc",
                                            "aucpr",

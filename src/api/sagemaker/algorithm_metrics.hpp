@@ -16,8 +16,9 @@ struct AlgorithmMetric {
   std::string regex;  // RE2 syntax, with a group for the value
 };
 
-// `name`: of the image, as in the request; `image`: the image that it resolves to. Returns none for
-// an image that is not built in, whatever its name: it may print other lines.
+// Returns the metrics of the algorithm. `name`: the image's name in the request; `image`: the image
+// that it resolves to. Returns none for an image that is not built in, whatever its name, since it
+// may print other lines.
 std::vector<AlgorithmMetric> algorithm_metrics(std::string_view name, const domain::Image& image);
 
 }  // namespace trainyard::api::sagemaker

@@ -1,7 +1,7 @@
-// Makes a new training job of a request, for CreateTrainingJob and for its preview, and converts
-// control's errors about it. So a preview refuses what the creation refuses, in the same words.
+// Converts a request to a new training job, and control's errors about it, for CreateTrainingJob
+// and for PreviewJob. So a preview rejects the same requests as the creation, with the same errors.
 //
-// Threads: callable from anywhere, as the functions in the settings are.
+// Threads: callable from anywhere, like the functions in the settings.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@
 namespace trainyard::api::sagemaker {
 
 // Requires: the request satisfies its model's constraints, and its principal is authorised.
-// Errors: ValidationException; ResourceLimitExceeded, when the disk is full.
+// Errors: ValidationException; ResourceLimitExceeded, if the disk is full.
 Outcome<control::CreateJob> new_job_of(const shapes::sagemaker::CreateTrainingJobRequest& request,
                                        const Settings& settings, const Services& services,
                                        const Context& context);
 
-// `arn`: of the job that control has refused.
+// Converts control's error for a job that it has rejected. `arn`: the job's.
 Failure creation_failure(const Error& error, const std::string& arn);
 
 }  // namespace trainyard::api::sagemaker

@@ -1,4 +1,4 @@
-// Lists the members of CreateTrainingJob that are kept and described, but have no effect here.
+// Lists the members of CreateTrainingJob that are stored and described, but have no effect.
 // Members that a user would rely on are rejected instead (training_job_request.cpp).
 #pragma once
 

@@ -1,4 +1,4 @@
-// Operations on training jobs and their tags.
+// Implements the operations on training jobs and their tags.
 #include <list>
 #include <unordered_map>
 
@@ -15,23 +15,23 @@ namespace {
 namespace sagemaker = shapes::sagemaker;
 
 constexpr size_t kViewsMax = 1024;  // cached descriptions, some 5 KiB each
-// maximum age of a running job's metrics; clients poll every 5 s
+// The maximum age of a running job's metrics; clients poll every 5 s.
 constexpr Duration kMetricsFresh = 1s;
-// an agent's last points may arrive this long after the job's end
+// How long after the job's end an agent's last points may arrive.
 constexpr Duration kMetricsSettle = 60s;
 
 Failure no_such_job() { return validation_exception("Requested resource not found."); }
 
-// Converts control's errors: not_found to SageMaker's error for it. Others keep the usual name of
-// their kind.
+// Converts an error of control: not_found becomes SageMaker's error, and others have the usual name
+// of their kind.
 template <class T>
 Outcome<T> translated(const Error& error) {
   if (error.kind == Kind::not_found) return no_such_job();
   return error;
 }
 
-// Caches what Describe needs in addition to the job: the echo of its request and its last metrics.
-// Both are costly to make and rarely change, and clients poll Describe.
+// Caches the constant part of descriptions and the last metrics of jobs. Both are costly to make
+// and rarely change, and clients poll Describe.
 //
 // Threads: callable from anywhere; the parts are immutable and shared with their readers.
 class Views {

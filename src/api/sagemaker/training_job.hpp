@@ -22,30 +22,31 @@ inline constexpr int64_t kVolumeGibDefault = 30;               // as on AWS
 inline constexpr size_t kTagsMax = 50;                         // of one resource, as on AWS
 inline constexpr std::string_view kMetricsNamespace = "/aws/sagemaker/TrainingJobs";
 
-// Checks what the model's constraints do not cover. Unsupported parameters that a user would rely
-// on are rejected with an explanation. Harmless ones are kept and echoed.
+// Converts a request. Checks the rules that the model's constraints lack. Unsupported parameters
+// that a user would rely on are rejected with an explanation; harmless ones are stored and
+// described.
 Outcome<domain::JobSpec> job_spec_of(const shapes::sagemaker::CreateTrainingJobRequest& request,
                                      const FindImage& find_image,
                                      const domain::FileSystems& file_systems);
 
-// Errors: invalid, with a text for the client: not a regular expression of RE2, or no group for the
-// value.
+// Makes a metric definition. Errors: invalid, with a text for the client: not a regular expression
+// of RE2, or no group for the value.
 Result<domain::MetricDefinition> metric_definition(const std::string& name,
                                                    const std::string& regex);
 
 // Errors: ValidationException (too many, reserved or repeated keys).
 Outcome<std::vector<domain::Tag>> tags_of(const std::vector<shapes::sagemaker::Tag>& tags);
 
-// The constant part of a description: the request, with AWS's defaults.
+// Makes the constant part of a description: the request, with AWS's defaults.
 Result<shapes::sagemaker::DescribeTrainingJobResponse> echo_of(const domain::Job& job);
-// Adds the part that changes.
+// Adds the variable part of a description.
 void describe(const domain::Job& job, Instant now,
               shapes::sagemaker::DescribeTrainingJobResponse& out);
 shapes::sagemaker::TrainingJobSummary summary_of(const domain::Job& job, Instant now);
 
 std::string_view status_of(domain::JobState state);  // "InProgress"
-// Returns what a job that is stopped or interrupted waits for: "waiting for algo-1 and algo-2 to
-// exit after SIGTERM, until 12:03:10 UTC"; "" if none of its processes runs. `now`: in its own
+// Describes what a stopping or interrupted job waits for: "waiting for algo-1 and algo-2 to exit
+// after SIGTERM, until 12:03:10 UTC"; "" if none of its processes runs. `now`: in the job's own
 // time.
 std::string describe_stop(const domain::Job& job, Instant now);
 

@@ -20,7 +20,7 @@ namespace {
 
 namespace sagemaker = shapes::sagemaker;
 
-// The failure for an unsupported parameter, with an alternative.
+// Makes the failure for an unsupported parameter, with an alternative.
 Failure not_yet(std::string_view member, std::string_view instead) {
   return validation_exception(std::string(member) +
                               " is not supported by this server yet: " + std::string(instead));
@@ -99,7 +99,7 @@ Failure channel_fault(const domain::Channel& channel, const std::string& text) {
   return validation_exception("Channel " + channel.name + ": " + text);
 }
 
-// The input mode of a channel: its own, or the algorithm's.
+// Returns the input mode of a channel: its own, or the algorithm's.
 Outcome<domain::InputMode> input_mode_of(const sagemaker::Channel& channel,
                                          const std::string& of_algorithm) {
   const std::string mode = channel.input_mode.value_or(of_algorithm);
@@ -221,8 +221,7 @@ Outcome<Done> read_channels(const sagemaker::CreateTrainingJobRequest& request,
   return check_names(spec.channels);
 }
 
-// Checks a limit that the model does not have. `path`: of the member, as in AWS's texts for
-// violated constraints.
+// Checks a limit that the model lacks. `path`: the member's, as in AWS's texts about constraints.
 Outcome<Done> at_most(const std::string& path, int64_t value, int64_t most) {
   if (value <= most) return Done{};
   return validation_exception(
@@ -248,7 +247,7 @@ Outcome<Done> add_group(std::string name, const std::string& type, int64_t count
                  domain::kGangHostsMax);
 }
 
-// Checks what the model's documentation of InstancePreferences excludes.
+// Checks the rules in the model's documentation of InstancePreferences.
 Outcome<Done> check_preferences(const sagemaker::CreateTrainingJobRequest& request) {
   const auto& resources = *request.resource_config;
   const std::pair<const char*, bool> excluded[] = {
@@ -366,10 +365,10 @@ Outcome<std::string> local_path(const std::string& given_path, const std::string
       return refused("it must be a plain path, without empty parts, '.' and '..'");
   if (path == "/opt" || path == "/opt/ml" || path.starts_with("/opt/ml/input/") ||
       path == "/opt/ml/input")
-    return refused("the job's own files lie there");
+    return refused("the job's own files are there");
   for (const std::string system : {"/proc", "/sys", "/dev"})
     if (path == system || path.starts_with(system + "/"))
-      return refused("the system's own files lie there");
+      return refused("the system's own files are there");
   return path;
 }
 

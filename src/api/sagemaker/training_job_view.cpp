@@ -23,15 +23,16 @@ void set_default(std::optional<T>& member, T value) {
   if (!member) member = std::move(value);
 }
 
-// Whole seconds, rounded up: started seconds are billed.
+// Rounds up to whole seconds, since started seconds are billed.
 int64_t seconds_between(Instant from, Instant to) {
   return to <= from ? 0 : std::chrono::ceil<std::chrono::seconds>(to - from).count();
 }
 
 constexpr size_t kNamedHostsMax = 3;  // in a message; others are counted
 
-// The message of a transition. The current one, which has the pending reason already
-// (control/live.hpp), also has what a stop waits for and the job's note, where users look first.
+// Returns the message of a transition. The current one, which already has the pending reason
+// (control/live.hpp), also gets what a stop waits for and the job's note, since users read it
+// first.
 std::string message_of(const domain::Job& job, const domain::Transition& transition, bool present,
                        Instant now) {
   if (!present) return transition.message;
@@ -172,7 +173,7 @@ void describe(const domain::Job& job, Instant now, sagemaker::DescribeTrainingJo
   out.training_start_time = job.training_start;
   out.training_end_time = job.training_end;
   if (job.training_start) {
-    // Waiting time between attempts counts as training time, as on AWS, but is not billed.
+    // The time between attempts counts as training time, as on AWS, but is not billed.
     const Instant end = job.training_end.value_or(now);
     out.training_time_in_seconds = seconds_between(*job.training_start, end);
     out.billable_time_in_seconds = std::chrono::ceil<std::chrono::seconds>(job.ran(end)).count();

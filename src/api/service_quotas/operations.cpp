@@ -1,4 +1,4 @@
-// Operations of Service Quotas, which list the limits of this server.
+// Implements the operations of Service Quotas, which list the limits of this server.
 #include "service_quotas/operations.hpp"
 
 #include <algorithm>

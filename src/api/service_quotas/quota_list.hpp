@@ -1,4 +1,4 @@
-// Lists the limits of this server that AWS lists as quotas.
+// Lists the limits of this server that are quotas on AWS.
 //
 // Threads: plain values; pure functions.
 #pragma once

@@ -8,7 +8,7 @@
 namespace trainyard::api::service_quotas {
 namespace {
 
-TEST(ServiceQuotas, AreNamedOnceAndAlwaysAlike) {
+TEST(ServiceQuotas, HaveUniqueNamesAndStableCodes) {
   const auto all = service_quotas({{"", "", "ml.m5.large", 3}}, "owner", "eu-west-1");
   std::set<std::string> codes;
   for (const ServiceQuota& each : all) {
@@ -23,7 +23,7 @@ TEST(ServiceQuotas, AreNamedOnceAndAlwaysAlike) {
   EXPECT_EQ(found->code(), (ServiceQuota{"batch", "Job queue limit", 1, ""}.code()));
 }
 
-TEST(ServiceQuotas, InstanceQuotasBelongToThePrincipal) {
+TEST(ServiceQuotas, IncludeThePrincipalsInstanceQuotas) {
   const std::vector<domain::InstanceQuota> quotas{
       {"", "", "ml.m5.large", 1}, {"alice", "", "ml.m5.large", 3}, {"bob", "", "ml.c5.large", 5}};
   const auto all = service_quotas(quotas, "alice", "eu-west-1");

@@ -1,5 +1,5 @@
-// Lists AWS's names of EC2 instance types ("m5.large"), from EC2's model. The shapes of EC2 do not
-// constrain them, since this server offers only some (domain/instance_type.hpp).
+// Lists AWS's names of EC2 instance types ("m5.large"), from EC2's model. EC2's shapes have no such
+// constraint, since this server offers only some of the types (domain/instance_type.hpp).
 //
 // Threads: a constant.
 #pragma once

@@ -1,4 +1,4 @@
-// Lists the services whose shapes are generated.
+// Lists the services with generated shapes.
 //
 // Threads: pure function.
 #pragma once
@@ -9,8 +9,8 @@
 
 namespace trainyard::api {
 
-// The order is that in which a request's operation is looked up. S3, whose requests have no
-// distinctive mark, is last.
+// Returns the services in the order in which a request's operation is searched. S3 is last, since
+// its requests have no distinctive mark.
 std::span<const shapes::Service* const> all_services();
 
 }  // namespace trainyard::api

@@ -1,4 +1,4 @@
-// Declares the parts of this module: ARNs, pages of lists, and conversions of errors.
+// Declares the helpers of SNS's operations: ARNs, pages of lists, and errors.
 //
 // Threads: pure functions; the add functions are called before requests arrive. Private to this
 // module.
@@ -30,10 +30,10 @@ void add_publishing(OperationTable& table, const Services& services);
 // Errors: InternalError, if the server has no notifications.
 Outcome<notify::Notifications*> notifications_of(const Services& services);
 
-// Gives the errors of notify SNS's names.
+// Converts an error of notify to SNS's failure.
 Failure failure_for(const Error& error);
 
-// "" + what is left of a result, in SNS's names.
+// Converts the error of a result of notify.
 template <class T>
 Outcome<T> with_service_error(Result<T> result) {
   if (!result) return failure_for(result.error());
@@ -44,15 +44,16 @@ inline Outcome<Done> with_service_error(Result<void> result) {
   return Done{};
 }
 
-// Checks that an ARN is of a topic of this account and region. Errors: InvalidParameter.
+// Checks that an ARN names a topic of this account and region. Errors: InvalidParameter.
 Outcome<Done> check_topic_arn(const Context& context, const std::string& arn);
 
-// One page of `all`, which is in the order of keys; the token is the last key of the page before.
-// Errors: InvalidParameter (the token).
+// PageOf is the range of one page in a list that is ordered by key. The token is the last key of
+// the previous page.
 struct PageOf {
   size_t first = 0, end = 0;
   std::optional<std::string> next_token;
 };
+// Errors: InvalidParameter (the token).
 Outcome<PageOf> page_of(const std::vector<std::string>& keys,
                         const std::optional<std::string>& token);
 

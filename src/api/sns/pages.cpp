@@ -15,7 +15,7 @@ constexpr size_t kQueryBytesMax = 4096;
 constexpr std::string_view kNamespace = "http://sns.amazonaws.com/doc/2010-03-31/";
 constexpr std::string_view kTenant = "sns";  // its share of threads is apart from S3's
 
-// The result of choose() for a link, which handle() follows.
+// The finding of choose() for a link, which handle() follows.
 struct Link {
   std::map<std::string, std::string> parameters;
 };
@@ -95,7 +95,7 @@ class Pages final : public net::Handler {
     return ended ? done(action, "") : failed(ended.error());
   }
 
-  // A fault of the server is not the link's: the endpoint tries again.
+  // The server failed, not the link: the endpoint will retry.
   static net::Response failed(const Error& error) {
     const bool ours = error.kind == Kind::unavailable || error.kind == Kind::exhausted ||
                       error.kind == Kind::corrupt || error.kind == Kind::internal;

@@ -1,12 +1,12 @@
-// Makes the handler of SNS's pages, in front of another handler: paths below /_sns/ are its own,
-// and all other requests pass through. No bucket can have that name.
+// Makes the handler of SNS's pages, in front of another handler: it answers requests below /_sns/,
+// and forwards all others. No bucket can have that name.
 //
 //   GET /_sns/SimpleNotificationService-<hex>.pem    the certificate of signatures
 //   GET /_sns/?Action=ConfirmSubscription&TopicArn=..&Token=..
 //   GET /_sns/?Action=Unsubscribe&SubscriptionArn=..&Token=..
 //
-// Endpoints request them without a signature: the tokens, which only an endpoint has received, are
-// the permission. Every other request below the path gets the same answer, so that it reveals
+// Endpoints request them without a signature: their permission is the token, which only the
+// endpoint has received. Every other request below the path gets the same response, which reveals
 // nothing.
 //
 // Threads: as net::Handler. Lifetime: notifications and the next handler outlive it. Errors: none.

@@ -1,4 +1,4 @@
-// Publishes messages. Checks what the model does not say, with AWS's texts.
+// Publishes messages. Checks the constraints that the model lacks, with AWS's texts.
 #include <algorithm>
 #include <cctype>
 #include <set>
@@ -63,7 +63,7 @@ Outcome<Done> check_subject(const std::string& subject) {
   return sns_invalid("Subject");
 }
 
-// MessageStructure=json: an object of texts by protocol, with "default".
+// Reads a message with MessageStructure=json: an object of texts by protocol, with "default".
 Outcome<Done> read_bodies(Message& message) {
   const auto json = parse_json(message.body);
   if (!json || !json->is_object())

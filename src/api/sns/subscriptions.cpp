@@ -1,4 +1,4 @@
-// Operations on subscriptions.
+// Implements the operations on subscriptions.
 #include <algorithm>
 
 #include "base/json.hpp"
@@ -126,7 +126,7 @@ aws::Subscription shown(const Context& context, const Subscription& each) {
           .topic_arn = each.topic};
 }
 
-// The page of those that begin with a prefix.
+// Returns a page of the subscriptions whose keys begin with a prefix.
 template <class Out>
 Outcome<Out> list_page(const Notifications& all, const Context& context, const std::string& prefix,
                        const std::optional<std::string>& token) {

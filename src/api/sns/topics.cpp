@@ -1,4 +1,4 @@
-// Operations on topics, their attributes and tags.
+// Implements the operations on topics, their attributes and tags.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -16,7 +16,7 @@ using notify::Topic;
 constexpr size_t kNameMax = 256;
 constexpr size_t kDisplayNameMax = 100;
 constexpr size_t kPolicyBytesMax = 30 << 10;
-// Attributes that are kept and shown, and have no effect here.
+// Attributes that are stored and returned, but have no effect.
 constexpr std::array<std::string_view, 2> kKept = {"DeliveryPolicy", "Policy"};
 
 std::string arn_of(const Context& context, const std::string& name) {
@@ -98,7 +98,8 @@ Outcome<aws::ListTopicsResponse> list(const Notifications& all, const Context& c
   return out;
 }
 
-// The policy of a new topic on AWS: the account's principals, as their own policies allow.
+// Returns the policy of a new topic, as on AWS: the account's principals have the rights of their
+// own policies.
 std::string default_policy(const Context& context, const std::string& arn) {
   return dump(Json{
       {"Version", "2008-10-17"},

@@ -1,4 +1,5 @@
-// Operations on campaigns and their catalogue, and on the instance types of a region.
+// Implements the operations on campaigns and their catalogue, and on the instance types of a
+// region.
 #include "campaign/campaigns.hpp"
 
 #include <set>
@@ -19,7 +20,7 @@ using campaign::RowState;
 
 constexpr size_t kJobsCountedMax = 100'000;  // running jobs of one region
 
-// Converts an error: an invalid campaign is an invalid request.
+// Converts an error: an invalid campaign makes an invalid request.
 Failure failure_of_campaign(const Error& error) {
   if (error.kind == Kind::invalid || error.kind == Kind::exhausted)
     return validation_exception(error.message);
@@ -105,8 +106,8 @@ std::string status_of(const campaign::Campaign& campaign) {
   return "Completed";
 }
 
-// A campaign in ListCampaigns, without values of its jobs: the caller may lack the permission to
-// describe it.
+// Makes the entry of a campaign in ListCampaigns, without values of its jobs, since the caller may
+// lack the permission to describe it.
 own::Campaign summary_of(const Settings& settings, const campaign::Described& described) {
   const campaign::Campaign& campaign = described.campaign;
   const auto& metrics = campaign.definition.result_metrics;

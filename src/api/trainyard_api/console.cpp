@@ -14,7 +14,7 @@ void add_console(OperationTable& table, const Settings&, const Services& service
         if (!services.issue_console_token)
           return validation(own::kService,
                             "this server has no console: its pages were not built (./yard build)");
-        // A session belongs to this server and to the person at it.
+        // A session is for a user of this server, so no other server may request it.
         if (!context.principal.invoked_by.empty() || !context.principal.peer_key_id.empty())
           return access_denied(own::kService,
                                "A console session is opened by its principal's own request.");

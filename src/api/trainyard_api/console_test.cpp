@@ -26,7 +26,7 @@ TEST_F(ConsoleTokens, AreForThePrincipalOfTheRequest) {
   EXPECT_EQ(out->expiration_time, clock.now() + 5min);
 }
 
-TEST_F(ConsoleTokens, AreNotMadeOnBehalfOfOthers) {
+TEST_F(ConsoleTokens, AreNotIssuedOnBehalfOfOthers) {
   issue();
   context.principal.peer_key_id = "AKIAPEER";
   EXPECT_FALSE(call<own::CreateConsoleSession>({}));

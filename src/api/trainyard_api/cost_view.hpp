@@ -1,4 +1,4 @@
-// Shows amounts of money as the members of responses.
+// Converts amounts of money to members of responses.
 //
 // Threads: pure functions.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace trainyard::api::trainyard_api {
 
-// "0.001250": all six decimals, so that the value is exact.
+// Formats "0.001250": always six decimals, so that the value is exact.
 std::string decimal(int64_t millionths);
 
 shapes::trainyard::Cost cost_view(const domain::Cost& cost, const std::string& currency);

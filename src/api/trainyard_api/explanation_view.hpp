@@ -1,5 +1,4 @@
-// Shows explanations of control as the members of responses, and looks up what their caller may
-// see.
+// Converts control's explanations to members of responses, and determines what the caller may see.
 //
 // Threads: callable from anywhere. Lifetime: the services and the authorizer outlive the rights.
 #pragma once
@@ -12,8 +11,8 @@ namespace trainyard::api::trainyard_api {
 
 shapes::trainyard::StartChange start_change_of(const reconcile::ExplanationAnswer& answer);
 
-// Jobs that the caller may describe, and queues that it may submit to. Lifetime: the context
-// outlives the result.
+// Returns which jobs the caller may describe, and to which queues it may submit. Lifetime: the
+// context outlives the result.
 reconcile::ExplainRights explain_rights(const Services& services, const Authorizer& authorizer,
                                         const Context& context);
 

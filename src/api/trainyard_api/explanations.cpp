@@ -1,4 +1,4 @@
-// Explains why a job waits, and what would make it start.
+// Implements ExplainJob: why a job waits, and what would make it start.
 #include <memory>
 
 #include "shapes/trainyard.hpp"

@@ -10,7 +10,7 @@ namespace {
 
 namespace own = shapes::trainyard;
 
-// `running-1` of bob holds half of the machine, `waiting-1` of ann wants all of it.
+// `running-1` (bob) has half of the machine, and `waiting-1` (ann) needs all of it.
 struct ExplainWorld : OperationsWorld, ::testing::Test {
   ExplainWorld() : OperationsWorld(trainyard_api::add_explanations) {
     context.principal.kind = PrincipalKind::owner;
@@ -79,7 +79,7 @@ TEST_F(ExplainWorld, ListsChangesThatWouldStartAJob) {
   for (const own::StartChange& change : *found.changes) EXPECT_EQ(change.now, true);
 }
 
-TEST_F(ExplainWorld, TellsNothingOfJobsThatTheCallerMayNotDescribe) {
+TEST_F(ExplainWorld, HidesJobsThatTheCallerMayNotDescribe) {
   context.principal = {.account = "123456789012",
                        .arn = "arn:aws:iam::123456789012:user/ann",
                        .name = "ann",
@@ -99,7 +99,7 @@ TEST_F(ExplainWorld, TellsThatAJobDoesNotWait) {
   EXPECT_FALSE(found.changes);
 }
 
-TEST_F(ExplainWorld, RefusesUnknownJobs) {
+TEST_F(ExplainWorld, RejectsUnknownJobs) {
   own::ExplainJobRequest request;
   request.job_name = "absent";
   EXPECT_EQ(refusal<own::ExplainJob>(request),

@@ -1,4 +1,4 @@
-// Operations that interrupt jobs or end them at once, for which AWS has none.
+// Implements the operations that interrupt jobs or kill them, which AWS does not have.
 #include "base/text.hpp"
 #include "domain/limits.hpp"
 #include "shapes/trainyard.hpp"
@@ -40,7 +40,7 @@ void interrupt_training_job(const Services& services, const Context& context,
       });
 }
 
-// The reason that AWS Batch's operations show for a job that was ended by it.
+// Returns the reason that AWS Batch's operations show for a killed job.
 std::string reason_of(const Context& context) {
   return "killed by " + context.principal.arn.substr(context.principal.arn.rfind(':') + 1);
 }

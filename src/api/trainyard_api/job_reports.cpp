@@ -1,4 +1,4 @@
-// Reports on jobs of all kinds, with pending reasons, usage and cost.
+// Implements the lists and descriptions of jobs of all kinds, with pending reasons, usage and cost.
 #include "shapes/trainyard.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ constexpr size_t kScanJobs = 200;        // read from the ledger at a time, with
 constexpr size_t kScanJobsMax = 20'000;  // read for one page; the client continues with its token
 constexpr size_t kReportJobsMax = 1'000'000;
 constexpr size_t kListedChildrenMax = 20'000;  // read for the costs of one list: about a second
-constexpr size_t kArraySumsMax = 10'000;       // kept of arrays that have ended
+constexpr size_t kArraySumsMax = 10'000;       // cached, of arrays that have ended
 constexpr size_t kIdPrefixBytesMin = 4;        // shorter ones select too many jobs
 constexpr size_t kUsageHostsMax = 128;         // hosts whose usage is read for one response
 constexpr Duration kUsageSpan = 60min;
@@ -36,7 +36,7 @@ constexpr Duration kUsagePeriod = 1min;
 constexpr const char* kUsageMetrics[] = {"CPUUtilization", "MemoryUtilization", "DiskUtilization",
                                          "GPUUtilization", "GPUMemoryUtilization"};
 
-// Training and billable time, computed by SageMaker's API, so that responses never differ.
+// Returns training and billable time, computed by SageMaker's API, so that the responses agree.
 struct Seconds {
   int64_t training = 0, billable = 0;
 };
@@ -47,7 +47,7 @@ Seconds seconds_of(const domain::Job& job, Instant now) {
           described.billable_time_in_seconds.value_or(0)};
 }
 
-// The cost of some groups of a job. A Batch job may have run some of its attempts on spot machines.
+// Returns the cost of some groups of a job. Attempts of a Batch job may have run on spot machines.
 domain::Cost cost_of_groups(const domain::PriceTable& prices, const domain::Job& job,
                             const std::vector<domain::InstanceGroup>& groups, Instant now) {
   const Seconds seconds = seconds_of(job, now);
@@ -75,8 +75,8 @@ std::string value_of(const std::vector<domain::Tag>& tags, std::string_view key)
   return "";
 }
 
-// The last part of the creator's ARN: "root", "user/ann", "assumed-role/trainer/ann". "" for old
-// jobs without the tag.
+// Returns the last part of the creator's ARN: "root", "user/ann", "assumed-role/trainer/ann"; ""
+// for old jobs without the tag.
 std::string user_of(const std::vector<domain::Tag>& tags) {
   const std::string arn = value_of(tags, kCreatedByTag);
   return arn.substr(arn.rfind(':') + 1);
@@ -137,13 +137,13 @@ struct ChildrenSum {
   }
 };
 
-// The sums of arrays for lists. Those of an array that has ended are kept, since they change no
-// more.
+// Sums over the children of arrays, for lists. The sums of ended arrays are cached, since they no
+// longer change.
 //
 // Threads: callable from any.
 class ArraySums {
  public:
-  // Nothing: there are more children than `children_left`, which counts down.
+  // Returns nothing if the array has more children than `children_left`, which is reduced by them.
   Result<std::optional<ChildrenSum>> of(const domain::PriceTable& prices, control::Control& control,
                                         const domain::Job& array, Instant now,
                                         size_t& children_left) {
@@ -173,8 +173,7 @@ class ArraySums {
   std::map<domain::JobNumber, ChildrenSum> ended_ GUARDED_BY(mutex_);
 };
 
-// Adds the metrics, time and cost of an array's children, which the array's own record does not
-// have.
+// Adds the metrics, time and cost of an array's children, which the array's own record lacks.
 Result<void> add_children(const Settings& settings, const Services& services,
                           const domain::Job& array, Instant now, own::Job& out) {
   std::map<std::string, own::ArrayMetric> by_name;
@@ -251,8 +250,8 @@ bool has_tag(const std::vector<domain::Tag>& tags, const std::string& key,
   });
 }
 
-// Adds the progress and the cost of an array to its line. Beyond the limit for one response, arrays
-// have no cost.
+// Adds the progress and the cost of an array to its entry in a list. Beyond the limit for one
+// response, arrays have no cost.
 Result<void> add_array(const Settings& settings, const Services& services, ArraySums& sums,
                        const domain::Job& array, Instant now, size_t& children_left,
                        own::Job& out) {
@@ -438,7 +437,7 @@ struct Sum {
   }
 };
 
-// Adds up the costs of jobs in groups: by day, user, tag, instance or job.
+// Sums the costs of jobs in groups: by day, user, tag, instance or job.
 class CostReport {
  public:
   CostReport(const Settings& settings, const Services& services, const Context& context,
@@ -449,8 +448,8 @@ class CostReport {
         by_(std::move(group_by)),
         tag_(by_.starts_with("tag:") ? by_.substr(4) : "") {}
 
-  // The cost of a child counts for its array. `named`: the job whose name and tags select the
-  // group.
+  // Adds a job. The cost of a child counts for its array. `named`: the job whose name and tags
+  // select the group.
   Result<void> add(const domain::Job& job, const domain::Job& named) {
     const Instant now = context_.own_time(job.clock_offset);
     const Seconds seconds = seconds_of(job, now);
@@ -471,7 +470,7 @@ class CostReport {
     return {};
   }
 
-  // By day in the order of time, else the most expensive group first.
+  // Orders days by time, and other groups by cost, the most expensive first.
   own::GetCostReportResponse response() const {
     own::GetCostReportResponse out;
     out.currency = settings_.prices.currency;

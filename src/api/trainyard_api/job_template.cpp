@@ -22,7 +22,7 @@ constexpr std::string_view kSecretEnds[] = {"password", "passwd",     "passphras
                                             "token",    "credential", "credentials", "apikey"};
 constexpr std::string_view kKindsOfKeys[] = {"api", "access", "private", "secret", "signing"};
 
-// The words of a name: "AWS_SECRET_ACCESS_KEY" and "aws.secretAccessKey" have four.
+// Splits a name into words: "AWS_SECRET_ACCESS_KEY" and "aws.secretAccessKey" have four.
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words(1);
   bool lower_before = false;

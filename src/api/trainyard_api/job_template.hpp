@@ -1,8 +1,9 @@
-// Defines JobTemplate: the request of a training job, saved under a name, that others begin with.
+// A JobTemplate is the request of a training job, saved under a name, from which other jobs are
+// made.
 //
-// A template is read by everybody who may list templates, so it contains no secrets: values of
-// environment variables and hyperparameters whose names look like those of secrets are refused, and
-// so are those that its author has marked.
+// Every principal that may list templates can read it, so it must not contain secrets. Values of
+// environment variables and hyperparameters are rejected if their names suggest a secret, or if the
+// author has marked the variable.
 //
 // Threads: plain values and pure functions. Errors: invalid, with a text for the client.
 #pragma once
@@ -20,7 +21,7 @@ namespace trainyard::api::trainyard_api {
 struct JobTemplate {
   std::string description;
   Json request = Json::object();  // of CreateTrainingJob; members may be missing
-  // names of variables that each job brings along
+  // Names of variables whose values each job must provide.
   std::vector<std::string> secret_environment;
   std::string saved_by;  // an ARN
   Instant saved;
@@ -29,8 +30,8 @@ struct JobTemplate {
 Json to_json(const JobTemplate& of);
 Result<JobTemplate> job_template_from_json(const Json& json);
 
-// Returns true for the name of a variable that usually has a secret: HF_TOKEN, DB_PASSWORD,
-// AWS_SECRET_ACCESS_KEY; not for MAX_TOKENS, AWS_ACCESS_KEY_ID.
+// Returns whether a variable of this name usually has a secret: true for HF_TOKEN, DB_PASSWORD,
+// AWS_SECRET_ACCESS_KEY; false for MAX_TOKENS, AWS_ACCESS_KEY_ID.
 bool names_secret(std::string_view variable);
 
 // Checks that the request of a template has no secrets.

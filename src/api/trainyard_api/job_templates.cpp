@@ -17,25 +17,26 @@ namespace {
 namespace own = shapes::trainyard;
 
 constexpr const char* kTemplateRecord = "job_template";
-// The limit of a region. All are in memory, some KiB each; people still read a list of that many.
+// The limit of a region. All templates are in memory, some KiB each, and users can still read the
+// list.
 constexpr size_t kTemplatesMax = 500;
 constexpr int64_t kTemplatesListedDefault = 20;
 constexpr size_t kArnBytesMax = 2048;
-// retries of a change after commits by other writers of records
+// Retries of a change after commits by other writers of records.
 constexpr int kTemplateConflictsMax = 10;
 
 domain::RecordKey template_key(const Context& context, const std::string& name) {
   return {kTemplateRecord, context.region + "/" + name};
 }
 
-// The records of a region's templates: from the first to the end of the range.
+// Returns the range of the records of a region's templates.
 auto templates_of(const domain::Records& records, const Context& context) {
   return std::pair(records.all.lower_bound({kTemplateRecord, context.region + "/"}),
                    records.all.lower_bound({kTemplateRecord, context.region + "0"}));  // after '/'
 }
 
-// Returns the request as its model has it: members that CreateTrainingJob does not know are
-// dropped.
+// Returns the request in the form of its model, without members that CreateTrainingJob does not
+// have.
 Outcome<Json> read_template_request(const std::string& text) {
   const shapes::Shape& shape = *shapes::sagemaker::CreateTrainingJob::shape().input;
   shapes::sagemaker::CreateTrainingJobRequest request;
@@ -47,7 +48,7 @@ Outcome<Json> read_template_request(const std::string& text) {
 }
 
 // Writes a record. Repeats the write if another writer changed records meanwhile. `check` is called
-// with the records that it would change.
+// with the current records before each write.
 Outcome<Done> write_template(
     const Services& services, const domain::RecordKey& key, const std::optional<Json>& document,
     const std::function<std::optional<Failure>(const domain::Records&)>& check) {
@@ -111,7 +112,7 @@ own::ListJobTemplatesResponse list_templates(const Services& services, const Con
       break;
     }
     const auto of = job_template_from_json(at->second->document);
-    if (!of) continue;  // a later version wrote it
+    if (!of) continue;  // a later version of the server wrote it
     own::JobTemplate line;
     line.template_name = at->first.second.substr(context.region.size() + 1);
     set_unless_empty(line.description, of->description);

@@ -10,7 +10,7 @@ namespace {
 
 namespace own = shapes::trainyard;
 
-TEST(NamesSecret, KnowsTheNamesOfSecrets) {
+TEST(NamesSecret, RecognisesNamesOfSecrets) {
   for (const char* name :
        {"HF_TOKEN", "DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "wandb-api-key",
         "apiKey", "SECRET", "client.secret", "SSH_PRIVATE_KEY", "token", "GitHubToken", "TOKEN_"})
@@ -89,7 +89,7 @@ TEST_F(TemplateWorld, ListsARegionByNameInPages) {
   EXPECT_EQ(names(list(50, "\xff")), "");
 }
 
-TEST_F(TemplateWorld, RefusesSecrets) {
+TEST_F(TemplateWorld, RejectsSecrets) {
   const auto refused = [&](const own::PutJobTemplateRequest& request) {
     const std::string text = refusal<own::PutJobTemplate>(request);
     EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
@@ -126,7 +126,7 @@ TEST_F(TemplateWorld, HasALimitPerRegion) {
   put(named("more"));
 }
 
-// A record of a later version is left out, and hides no other.
+// A record of a later version is left out, without hiding others.
 TEST_F(TemplateWorld, SkipsRecordsThatItCannotRead) {
   domain::Records records;
   const auto record = [](Json document) {

@@ -13,7 +13,7 @@ namespace own = shapes::trainyard;
 
 constexpr int64_t kMachinesDefault = 100;
 
-// One line per machine, ordered by name.
+// Collects an entry for each machine, ordered by name.
 using Lines = std::map<std::string, own::Machine, std::less<>>;
 
 own::Machine& line_of(Lines& lines, const std::string& name) {
@@ -80,7 +80,7 @@ class MachineList {
     return lines;
   }
 
-  // An attempt that has ended has given its machines back, except for the hosts of a warm pool.
+  // An ended attempt has released its machines, except for the hosts of a warm pool.
   void add(const Context& context, const domain::Job& job, Lines& lines) const {
     const domain::Attempt* attempt = job.attempt();
     if (!attempt || (attempt->state == domain::AttemptState::ended && !job.keeps_hosts())) return;

@@ -82,7 +82,7 @@ TEST_F(MachineWorld, HidesTheNamesOfJobsThatTheCallerMayNotDescribe) {
   EXPECT_FALSE(host.instance_type);
 }
 
-TEST_F(MachineWorld, ShowsMachinesThatHaveGoneWhileJobsHaveHostsThere) {
+TEST_F(MachineWorld, ShowsMissingMachinesWhileJobsHaveHostsThere) {
   keep(job("mnist-1", {"old-box"}));
   const auto found = list();
   ASSERT_EQ(found.size(), 3u);

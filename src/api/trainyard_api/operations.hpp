@@ -18,7 +18,7 @@ inline void set_unless_empty(std::optional<std::string>& member, const std::stri
   if (!text.empty()) member = text;
 }
 
-// Register the operations by subject.
+// Each registers the operations on one subject.
 void add_campaigns(OperationTable& table, const Settings& settings, const Services& services);
 void add_console(OperationTable& table, const Settings& settings, const Services& services);
 void add_events(OperationTable& table, const Services& services);

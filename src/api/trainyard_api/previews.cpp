@@ -1,4 +1,4 @@
-// Answers when a training job would start and what it would cost, before it is created.
+// Predicts when a training job would start and what it would cost, before it is created.
 #include <memory>
 #include <utility>
 
@@ -19,7 +19,7 @@ namespace training = shapes::sagemaker;
 
 constexpr int64_t kHourSeconds = 3600;
 
-// Decodes, checks and authorises the request as dispatch does for CreateTrainingJob itself.
+// Decodes, checks and authorises the request like dispatch does for CreateTrainingJob.
 class Previews {
  public:
   Previews(const Settings& settings, const Services& services)
@@ -60,7 +60,7 @@ class Previews {
     for (const auto& answer : found.answers) out.changes->push_back(start_change_of(answer));
   }
 
-  // A job with preferences is charged for the one that is selected; this is the first.
+  // A job with preferences is charged for the selected one; this estimate uses the first one.
   void show_costs(const std::string& region, const domain::JobSpec& spec,
                   own::PreviewJobResponse& out) const {
     const auto cost = [&](int64_t seconds) {

@@ -19,7 +19,7 @@ void add_both(OperationTable& table, const Settings& settings, const Services& s
   sagemaker::add_operations(table, settings, services);
 }
 
-// `running-1` of bob holds half of the only machine.
+// `running-1` (bob) has half of the only machine.
 struct PreviewWorld : OperationsWorld, ::testing::Test {
   PreviewWorld() : OperationsWorld(add_both) {
     settings.account = "123456789012";
@@ -161,7 +161,7 @@ TEST_F(PreviewWorld, NeedsThePermissionsOfTheCreation) {
                          "arn:aws:sagemaker:eu-west-1:123456789012:training-job/next"),
             std::string::npos)
       << refused;
-  // The names of jobs stay unknown to principals that may not create them.
+  // Principals that may not create a job do not learn whether its name is used.
   EXPECT_NE(refusal<own::PreviewJob>(preview_of(request("running-1"))).find("not authorized"),
             std::string::npos);
 }

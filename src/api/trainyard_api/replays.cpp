@@ -1,4 +1,4 @@
-// Replays the jobs of a past period with other machines, policies or limits.
+// Implements ReplayJobs: replays the jobs of a past period with other machines, policies or limits.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -85,7 +85,7 @@ TEST_F(ReplayWorld, ShowsTheOutcomesSideBySide) {
   EXPECT_EQ(control.queries.back().region, "eu-west-1");
 }
 
-TEST_F(ReplayWorld, NamesNoJobThatTheCallerMayNotDescribe) {
+TEST_F(ReplayWorld, HidesJobsThatTheCallerMayNotDescribe) {
   own::ReplayChange more = change("AddMachines");
   more.cpus = 8;
   more.memory_in_bytes = int64_t{64} << 30;
@@ -99,7 +99,7 @@ TEST_F(ReplayWorld, NamesNoJobThatTheCallerMayNotDescribe) {
   EXPECT_TRUE(found->most_affected->empty());
 }
 
-TEST_F(ReplayWorld, RefusesChangesThatMakeNoSense) {
+TEST_F(ReplayWorld, RejectsInvalidChanges) {
   const auto text_of = [&](own::ReplayChange one) { return refusal<own::ReplayJobs>(with(one)); };
   for (const double value : {std::numeric_limits<double>::quiet_NaN(), -1.0, 0.0, 1e308}) {
     own::ReplayChange rate = change("SetSubmitRate");

@@ -1,4 +1,4 @@
-// Reports the state of the server itself.
+// Implements DescribeServer, which reports the server's status.
 #include <map>
 
 #include "domain/job_state.hpp"

@@ -1,4 +1,4 @@
-// Reports what the time of jobs was used for: of one job, and added up over many.
+// Reports how the time of jobs was spent: of one job, and summed over many.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -94,13 +94,13 @@ Outcome<own::JobTime> describe_job_time(const Services& services, const Context&
   return out;
 }
 
-// Adds up the time of jobs by user, queue, month or job.
+// Sums the time of jobs by user, queue, month or job.
 class TimeReport {
  public:
   TimeReport(const Services& services, std::string group_by)
       : services_(services), by_(std::move(group_by)) {}
 
-  // The time of a child counts for its array. `named`: the job that selects the group.
+  // Adds a job. The time of a child counts for its array. `named`: the job that selects the group.
   Result<void> add_job(const domain::Job& job, const domain::Job& named, const JobTime& time) {
     Sum& group = groups_[TRY(key_of(job, named))];
     group.add(job, time);
@@ -109,7 +109,7 @@ class TimeReport {
     return {};
   }
 
-  // By month in the order of time, else the group that held most host time first.
+  // Orders months by time, and other groups by their host time, the highest first.
   own::GetTimeReportResponse response() const {
     std::vector<std::pair<std::string, Sum>> ordered(groups_.begin(), groups_.end());
     if (by_ != "month")
@@ -168,7 +168,7 @@ class TimeReport {
   Sum total_;
 };
 
-// Adds one job of the ledger: itself, or the children of an array. Returns the number of jobs read.
+// Adds a job of the ledger, or the children of an array. Returns the number of jobs read.
 Result<size_t> add_to_report(const Services& services, const Context& context,
                              const domain::Job& job, size_t jobs_max, TimeReport& report) {
   if (!job.is_array()) {

@@ -70,7 +70,7 @@ TEST_F(TimeWorld, DescribesTheTimeOfOneJob) {
   EXPECT_EQ(found->intervals->at(2).start_time, in_memory::kStart + 15s);
 }
 
-TEST_F(TimeWorld, AddsUpByUserQueueMonthAndJob) {
+TEST_F(TimeWorld, SumsByUserQueueMonthAndJob) {
   job(1, "mnist-1", 1);
   job(2, "mnist-2", 4);
   job(3, "bert", 8, "user/bob");
@@ -92,7 +92,7 @@ TEST_F(TimeWorld, AddsUpByUserQueueMonthAndJob) {
   EXPECT_EQ(report("job").groups->size(), 3u);
 }
 
-TEST_F(TimeWorld, RefusesUnknownJobs) {
+TEST_F(TimeWorld, RejectsUnknownJobs) {
   own::DescribeJobTimeRequest request;
   request.job_name = "absent";
   EXPECT_EQ(refusal<own::DescribeJobTime>(request),

@@ -1,4 +1,4 @@
-// Answers with the timeline of a job, for ui.perfetto.dev and chrome://tracing.
+// Returns the timeline of a job, for ui.perfetto.dev and chrome://tracing.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -24,11 +24,12 @@ namespace {
 
 namespace own = shapes::trainyard;
 
-// Below the job's output: the agent copies /opt/ml/output/intermediate to it while the job runs.
+// The folder of trace files below the job's output, to which the agent copies
+// /opt/ml/output/intermediate while the job runs.
 constexpr const char* kTraceFolder = "/output/intermediate/timelines/";
 constexpr const char* kOtlpFormat = "otlp";
 constexpr size_t kTraceFilesMax = 64;
-// The limit of all files together: four times what a trace may have, since members are left out.
+// The limit of all files together: four times the size of a trace, since members are left out.
 constexpr size_t kTraceFilesBytesMax = 4 * kTraceBytesMax;
 class Timelines {
  public:
@@ -67,8 +68,8 @@ class Timelines {
   }
 
  private:
-  // The trace files of the job that the caller may read. A fault of the object store leaves files
-  // out: the rest of the trace is useful without them.
+  // Reads the trace files of the job that the caller may read. After a fault of the object store,
+  // files are left out, since the rest of the trace is useful without them.
   std::vector<TraceFile> files_of(const Context& context, const domain::Job& job,
                                   std::vector<std::string>& notes) const {
     auto folder = objects::parse_s3_uri(job.spec.output_uri);
@@ -90,7 +91,7 @@ class Timelines {
     size_t denied = 0;
     const size_t count = std::min(page->objects.size(), kTraceFilesMax);
     for (const objects::ObjectInfo& object : std::span(page->objects).first(count)) {
-      if (!object.key.starts_with(folder->key)) continue;  // a store other than our own
+      if (!object.key.starts_with(folder->key)) continue;  // stores of others may ignore the prefix
       if (authorizer_.check(context, shapes::s3::kService, "s3:GetObject",
                             "arn:aws:s3:::" + folder->bucket + "/" + object.key)) {
         ++denied;
@@ -109,7 +110,7 @@ class Timelines {
     return files;
   }
 
-  // Empty if it cannot be read.
+  // Reads the beginning of a file. The result has no bytes if it cannot be read.
   TraceFile read(const std::string& bucket, const objects::ObjectInfo& object,
                  size_t bytes_max) const {
     TraceFile file;

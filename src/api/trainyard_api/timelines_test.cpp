@@ -42,7 +42,7 @@ struct TimelineWorld : OperationsWorld, ::testing::Test {
     EXPECT_TRUE(out);
     return out ? *out : own::GetJobTimelineResponse();
   }
-  // The events of that name.
+  // Returns the events with this name.
   std::vector<Json> named(const own::GetJobTimelineResponse& response, const std::string& name) {
     std::vector<Json> events;
     const Json trace = *parse_json(*response.trace);
@@ -56,7 +56,7 @@ struct TimelineWorld : OperationsWorld, ::testing::Test {
 
 constexpr const char* kStep = R"([{"name":"step","ph":"X","pid":0,"tid":0,"ts":7,"dur":2}])";
 
-TEST_F(TimelineWorld, ARunningJobLastsUntilNow) {
+TEST_F(TimelineWorld, ExtendsARunningJobUntilNow) {
   const auto response = timeline();
   EXPECT_EQ(response.job_name, "mnist-1");
   EXPECT_FALSE(response.notes);
@@ -92,7 +92,7 @@ TEST_F(TimelineWorld, LeavesOutFilesThatTheCallerMayNotRead) {
                                       "team/mnist-1/output/intermediate/timelines/*"}));
 }
 
-TEST_F(TimelineWorld, ReadsTheBeginningOfLargeFilesAndNotTooMany) {
+TEST_F(TimelineWorld, ReadsOnlyTheBeginningOfLargeFilesAndTheFirstFiles) {
   const std::string folder = "team/mnist-1/output/intermediate/timelines/";
   std::string large = "[";
   for (int i = 0; i < 20'000; ++i) large += std::string(kStep).substr(1, 55) + ",\n";
@@ -116,7 +116,7 @@ TEST_F(TimelineWorld, IsAvailableInTheFormatOfOpenTelemetry) {
   EXPECT_EQ(trace["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["traceId"], *response->trace_id);
 }
 
-TEST_F(TimelineWorld, JobsWithoutOutputHaveNoFiles) {
+TEST_F(TimelineWorld, HasNoFilesForJobsWithoutOutput) {
   job.spec.output_uri = "";
   put_job();
   EXPECT_FALSE(timeline().notes);
@@ -125,7 +125,7 @@ TEST_F(TimelineWorld, JobsWithoutOutputHaveNoFiles) {
   EXPECT_FALSE(timeline().notes);
 }
 
-TEST_F(TimelineWorld, RefusesArraysAndUnknownJobs) {
+TEST_F(TimelineWorld, RejectsArraysAndUnknownJobs) {
   own::GetJobTimelineRequest request;
   request.job_name = "absent";
   EXPECT_EQ(refusal<own::GetJobTimeline>(request),

@@ -14,11 +14,12 @@ namespace {
 
 constexpr size_t kNameBytesMax = 256, kCategoryBytesMax = 128, kIdBytesMax = 64;
 constexpr size_t kArgumentsBytesMax = 4 << 10;
-constexpr size_t kThreadsMax = 10'000;                 // in one file; small numbers do not count
-constexpr int64_t kNamedThreadsBegin = 1'000'000'000;  // the numbers of those
-// A clock that differs by more places its file outside of the job's life.
+constexpr size_t kThreadsMax = 10'000;  // in one file, except those with small numbers
+constexpr int64_t kNamedThreadsBegin = 1'000'000'000;  // the first number of such threads
+// If a file's clock differs by more, its events would lie outside of the job.
 constexpr Duration kClockDifferenceMax = 1min;
-// Spans, their begins and ends, instants, asynchronous spans, flows and counters.
+// The copied phases: spans, their begins and ends, instants, asynchronous spans, flows and
+// counters.
 constexpr std::string_view kEventKinds = "XBEiIbnestfC";
 
 std::string text_at(const Json& event, const char* name, size_t bytes_max) {
@@ -39,7 +40,7 @@ Json arguments_of(const Json& event) {
   return *found;
 }
 
-// Translates the events of one file.
+// Converts the events of one file.
 class FileEvents {
  public:
   FileEvents(const TraceFile& file, size_t index, int64_t shift, TraceEvents& events)
@@ -61,7 +62,7 @@ class FileEvents {
     }
   }
 
-  // Names its processes. Called once, after its last event.
+  // Names the file's processes. Called once, after the last event.
   void finish() {
     for (const auto& [id, process] : processes_) {
       const std::string own = named_.contains(process) ? ": " + named_.at(process) : "";
@@ -85,7 +86,7 @@ class FileEvents {
     return TraceTrack{process->second, *thread};
   }
 
-  // Small numbers stay as they are; other ids are numbered.
+  // Keeps small numbers; numbers other ids.
   std::optional<int64_t> thread_of(const Json& event) {
     const std::string id = text_at(event, "tid", kIdBytesMax);
     if (const auto number = parse_int(id); number && *number >= 0 && *number < kNamedThreadsBegin)
@@ -117,7 +118,7 @@ class FileEvents {
     if (event.contains("cat")) out["cat"] = text_at(event, "cat", kCategoryBytesMax);
     if (Json arguments = arguments_of(event); !arguments.empty())
       out["args"] = std::move(arguments);
-    // Ids of different files are different ids.
+    // The file's index keeps ids of different files apart.
     if (event.contains("id"))
       out["id"] = std::to_string(index_) + ":" + text_at(event, "id", kIdBytesMax);
     if (kind == "i" || kind == "I") out["s"] = "t";

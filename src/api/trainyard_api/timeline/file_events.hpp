@@ -1,10 +1,10 @@
-// Adds the events of trace files that a job wrote to its trace, on the clock of the job.
+// Adds the events of trace files that a job wrote to the job's trace, shifted to the job's clock.
 //
 // Each process of a file becomes a process of the trace that is named after the file, and keeps its
-// threads. Members of an event that viewers know are copied, within limits; others are left out.
+// threads. Members of an event that viewers use are copied, within limits; others are left out.
 // Instants are rounded down to microseconds, so nested spans stay nested.
 //
-// Threads: pure function. Errors: none; what is left out is in the notes.
+// Threads: pure function. Errors: none; the notes list what is left out.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@
 namespace trainyard::api::trainyard_api {
 
 struct TraceFile {
-  std::string name;   // for people
-  std::string bytes;  // its beginning, if it is not whole
+  std::string name;   // for users
+  std::string bytes;  // the file, or its beginning
   bool whole = true;
 };
 
-// The life of a job, in its own time.
+// TraceFrame is the period of a job, in its own time.
 struct TraceFrame {
   Instant begin, end;
-  Instant trained;       // where files without a known clock begin
+  Instant trained;       // the beginning of files with an unknown clock
   Duration own_ahead{};  // how far the job's own time is ahead of the wall clock
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 using Notes = std::vector<std::string>;
 
-// A job that lives from second 1,000 to 2,000, and trains from 1,100.
+// A job from second 1,000 to 2,000, which trains from 1,100.
 const TraceFrame kFrame{from_milliseconds(1'000'000), from_milliseconds(2'000'000),
                         from_milliseconds(1'100'000), Duration{}};
 
@@ -66,7 +66,7 @@ TEST(FileEvents, BeginWithTheTrainingIfTheirClockIsUnknown) {
   }
 }
 
-TEST(FileEvents, ProcessesAndIdsOfFilesDiffer) {
+TEST(FileEvents, HaveDifferentProcessesAndIdsForEachFile) {
   const std::string file =
       R"([{"name":"f","ph":"s","id":7,"pid":"main","tid":"stream 7","ts":1},
           {"name":"f","ph":"f","bp":"e","id":7,"pid":4,"tid":-1,"ts":2},
@@ -84,7 +84,7 @@ TEST(FileEvents, ProcessesAndIdsOfFilesDiffer) {
       "\n");
 }
 
-TEST(FileEvents, ProcessesAreNamedAfterTheFile) {
+TEST(FileEvents, HaveProcessesNamedAfterTheFile) {
   TraceEvents events(1 << 20);
   Notes notes;
   add_file_events(
@@ -95,7 +95,7 @@ TEST(FileEvents, ProcessesAreNamedAfterTheFile) {
             std::string::npos);
 }
 
-TEST(FileEvents, UnreadableEventsAreCounted) {
+TEST(FileEvents, CountUnreadableEvents) {
   const Added added = added_of({{"a", R"([{"ph":"X"},{"ph":"Q","ts":1},{"ts":1},{"ph":5,"ts":1},{x},
                                      {"ph":"X","ts":1,"dur":-1},{"ph":"i","ts":1}])"},
                                 {"b", "no trace"},

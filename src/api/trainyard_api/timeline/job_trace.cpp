@@ -18,7 +18,7 @@ constexpr TraceTrack kJobTrack{kControlProcess, 1}, kAttemptsTrack{kControlProce
 constexpr int64_t kAgentThread = 1;
 constexpr size_t kMessageBytesMax = 1'000;  // in a message or a reason
 
-// The last kTracedItemsMax of a list.
+// Returns the last kTracedItemsMax items of a list.
 template <class T>
 std::span<const T> last_of(const std::vector<T>& list) {
   return std::span(list).last(std::min(list.size(), kTracedItemsMax));
@@ -28,11 +28,11 @@ void set_text(Json& arguments, const char* name, std::string_view text) {
   if (!text.empty()) arguments[name] = shorten(text, kMessageBytesMax);
 }
 
-// Keeps the spans of a track in order: instants of a record may be out of order.
+// Makes the spans of a track consecutive, since instants of a record may be out of order.
 class TrackEnd {
  public:
   explicit TrackEnd(Instant begin) : reached_(begin) {}
-  // Returns the beginning, and moves to the end.
+  // Returns the beginning of the next span, and advances to its end.
   std::pair<Instant, Instant> place(Instant begin, Instant end) {
     begin = std::max(begin, reached_);
     reached_ = std::max(begin, end);

@@ -59,7 +59,7 @@ Json events_of(const JobTrace& trace) {
   return json ? (*json)["traceEvents"] : Json::array();
 }
 
-TEST(JobTrace, DrawsACompletedJob) {
+TEST(JobTrace, ShowsACompletedJob) {
   const JobTrace trace = drawn(completed_job());
   EXPECT_EQ(trace.notes, std::vector<std::string>());
   EXPECT_EQ(
@@ -106,7 +106,7 @@ TEST(JobTrace, ShowsThePendingReasonOfAWaitingJob) {
   }
 }
 
-TEST(JobTrace, HostileTextsStayTexts) {
+TEST(JobTrace, EncodesHostileTexts) {
   domain::Job job = completed_job();
   job.failure_reason = "\"}],\xff\x1b[2J";
   job.attempts[0].failure = std::string(100'000, '"');
@@ -118,7 +118,7 @@ TEST(JobTrace, HostileTextsStayTexts) {
   EXPECT_EQ((*parse_json(trace.text))["otherData"]["notes"].size(), 1u);
 }
 
-TEST(JobTrace, HostsOfEarlierRecordsHaveTheirPresentState) {
+TEST(JobTrace, ShowsOnlyTheCurrentStateForOldRecords) {
   domain::Job job = completed_job();
   job.state = domain::JobState::active;
   job.transitions.pop_back();
@@ -153,7 +153,7 @@ TEST(JobTrace, StaysSmallForLargeJobs) {
 
 // -- properties of random jobs
 
-// Instants that are out of order now and then, since hosts have clocks of their own.
+// Makes instants that are sometimes out of order, like those of hosts with different clocks.
 class RandomJob {
  public:
   explicit RandomJob(uint64_t seed) : random_(seed) {}
@@ -203,7 +203,7 @@ class RandomJob {
   Instant now_ = kCreated;
 };
 
-// The spans of each track, in the order of the trace.
+// Returns the spans of each track, in the order of the trace.
 using Spans = std::map<std::pair<int64_t, int64_t>, std::vector<std::pair<int64_t, int64_t>>>;
 
 Spans spans_of(const Json& events) {
@@ -218,7 +218,7 @@ Spans spans_of(const Json& events) {
   return spans;
 }
 
-// Two spans of a track are disjoint, or the later one is inside of the earlier one.
+// Checks that two spans of a track are disjoint, or that the later one is inside the earlier one.
 void expect_nested(const Spans& spans) {
   for (const auto& [track, list] : spans)
     for (size_t i = 0; i < list.size(); ++i)
@@ -230,7 +230,7 @@ void expect_nested(const Spans& spans) {
       }
 }
 
-TEST(JobTrace, SpansNestAndAddUpToTheTimeReport) {
+TEST(JobTrace, NestsSpansThatSumUpToTheTimeReport) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const domain::Job job = RandomJob(seed).make();

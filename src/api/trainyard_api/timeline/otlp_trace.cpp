@@ -19,12 +19,12 @@ constexpr int kInternalKind = 1;                // SPAN_KIND_INTERNAL
 constexpr int kStatusOk = 1, kStatusError = 2;  // STATUS_CODE_OK, STATUS_CODE_ERROR
 constexpr const char* kJobPlace = "job";
 
-// 64 bit numbers are texts in the JSON of protocol buffers.
+// Formats a 64 bit number: it is a text in the JSON of protocol buffers.
 std::string nanoseconds_text(Instant at) {
   return std::to_string(saturating_mul<int64_t>(to_milliseconds(at), 1'000'000));
 }
 
-// A list of attributes, without the empty ones.
+// Makes a list of attributes, without empty ones.
 class Attributes {
  public:
   void add(const char* key, std::string_view text) {
@@ -61,7 +61,7 @@ class OtlpSpans {
   Json json() && { return std::move(spans_); }
 
  private:
-  // Returns the new span.
+  // Adds a span, and returns it.
   Json& add(const std::string& place, const std::string& parent, std::string_view name,
             Instant begin, Instant end, Attributes attributes = {}) {
     Json span{{"traceId", trace_id_},
@@ -110,7 +110,7 @@ class OtlpSpans {
                         {"message", shorten(job_.failure_reason, kAttributeBytesMax)}};
   }
 
-  // Intervals are added at their end as the job lives on, so each keeps its place.
+  // While the job runs, intervals are only appended, so each keeps its index.
   void add_uses() {
     for (size_t i = first_of_last(intervals_); i < intervals_.size(); ++i) {
       const domain::TimeInterval& each = intervals_[i];

@@ -1,4 +1,4 @@
-// Encodes the life of a job as an OpenTelemetry trace: a request of OTLP/HTTP in JSON
+// Encodes the history of a job as an OpenTelemetry trace: a request of OTLP/HTTP in JSON
 // (ExportTraceServiceRequest), which a collector accepts at /v1/traces.
 //
 //   job
@@ -9,7 +9,7 @@
 //         running, ..         its states
 //
 // The ids come from domain/tracing/trace_context.hpp, so spans of the job's own processes, which
-// get TRACEPARENT, are children of their host's span. A span that has not ended yet ends now.
+// get TRACEPARENT, are children of their host's span. An unfinished span ends at `now`.
 //
 // Threads: pure function. Errors: none. The limits come from job_trace.hpp.
 #pragma once

@@ -54,7 +54,7 @@ std::string text_of(const Json& span, const char* member) {
   return span[member].get<std::string>();
 }
 
-TEST(OtlpTrace, SpansAreATreeFromTheJob) {
+TEST(OtlpTrace, MakesATreeOfSpansBelowTheJob) {
   const domain::Job job = failed_job();
   const Json spans = spans_of_trace(job);
   std::map<std::string, std::string> names;  // by id
@@ -73,7 +73,7 @@ TEST(OtlpTrace, SpansAreATreeFromTheJob) {
             "attempt 1 < mnist-1\nalgo-1 < attempt 1\nplaced < algo-1\nrunning < algo-1\n");
 }
 
-TEST(OtlpTrace, EncodesASpanAsOtlpDoes) {
+TEST(OtlpTrace, EncodesASpan) {
   const domain::Job job = failed_job();
   const Json spans = spans_of_trace(job);
   EXPECT_EQ(
@@ -91,7 +91,7 @@ TEST(OtlpTrace, EncodesASpanAsOtlpDoes) {
             "00-" + domain::trace_id_of(job) + "-" + spans[5]["spanId"].get<std::string>() + "-01");
 }
 
-TEST(OtlpTrace, SpansKeepTheirIdsWhileTheJobLives) {
+TEST(OtlpTrace, KeepsTheIdsOfSpansWhileTheJobRuns) {
   domain::Job job = failed_job();
   job.state = domain::JobState::active;
   job.transitions.pop_back();

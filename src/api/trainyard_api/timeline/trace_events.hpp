@@ -6,8 +6,8 @@
 //   events.add_span({1, 1}, "attempt 1", "attempt", started, ended, {{"exit_code", 0}});
 //   std::string text = std::move(events).text({{"job", "mnist-1"}});
 //
-// Every text is encoded as JSON, and bytes that are not UTF-8 are replaced: the result is valid
-// JSON, whatever a job has written.
+// Texts are encoded as JSON, and invalid UTF-8 is replaced, so the result is valid JSON whatever a
+// job has written.
 //
 // Threads: confined to one.
 // Errors:  none. An event that does not fit is left out, and counted.
@@ -24,7 +24,8 @@
 
 namespace trainyard::api::trainyard_api {
 
-// A row of the trace: a thread of a process. Viewers show processes as groups of rows.
+// TraceTrack is a row of the trace: a thread of a process. Viewers show processes as groups of
+// rows.
 struct TraceTrack {
   int64_t process = 0;
   int64_t thread = 0;
@@ -38,7 +39,7 @@ class TraceEvents {
   // Processes are shown in the order of their numbers.
   void name_process(int64_t process, std::string_view name);
   void name_thread(const TraceTrack& track, std::string_view name);
-  // A span that ends before it begins ends at its beginning.
+  // Adds a span. If `end` is before `begin`, the span ends at its beginning.
   void add_span(const TraceTrack& track, std::string_view name, std::string_view category,
                 Instant begin, Instant end, Json arguments);
   void add_instant(const TraceTrack& track, std::string_view name, std::string_view category,
@@ -48,7 +49,7 @@ class TraceEvents {
 
   size_t bytes() const { return text_.size(); }
   size_t left_out() const { return left_out_; }
-  // Returns the whole trace. `other`: facts about it, which viewers show as metadata.
+  // Returns the whole trace. `other`: metadata for viewers.
   std::string text(const Json& other) &&;
 
  private:

@@ -11,10 +11,10 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kListMember = "\"traceEvents\"", kBaseMember = "\"baseTimeNanoseconds\"";
 constexpr const char* kStartArgument = "start_time_since_epoch_in_micros";
-// Instants above it are since 1970: it is the year 2001, and a process does not run for 31 years.
+// Instants above this one, in the year 2001, are since 1970: no process runs for 31 years.
 constexpr double kSinceEpochMin = 1e15;
 
-// Returns the position after the name of a member and its colon; npos: not found.
+// Returns the position after the name of a member and its colon; npos = not found.
 size_t value_of_member(std::string_view text, std::string_view quoted_name) {
   size_t at = text.find(quoted_name);
   if (at == std::string_view::npos) return at;
@@ -61,7 +61,8 @@ TraceFileReader::TraceFileReader(std::string_view bytes) : bytes_(bytes) {
   at_ = is_trace_ ? at + 1 : bytes.size();
 }
 
-// Requires: an object begins at at_. Returns the position after it; npos: the file ends before.
+// Returns the position after the object at at_; npos if the file ends before. Requires: an object
+// begins at at_.
 size_t TraceFileReader::end_of_object() const {
   size_t depth = 0;
   bool in_text = false;

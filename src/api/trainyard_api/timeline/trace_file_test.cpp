@@ -8,7 +8,7 @@
 namespace trainyard::api::trainyard_api {
 namespace {
 
-// The events of a file, one a line, and "skipped N" if some were.
+// Returns the events of a file, one a line, and "skipped N" if events were skipped.
 std::string events_in(std::string_view bytes) {
   TraceFileReader reader(bytes);
   if (!reader.is_trace()) return "not a trace";
@@ -18,7 +18,7 @@ std::string events_in(std::string_view bytes) {
   return text;
 }
 
-TEST(TraceFile, BothFormsAreRead) {
+TEST(TraceFile, ReadsBothForms) {
   EXPECT_EQ(events_in(R"([{"a":1},{"b":"}]"}])"), "{\"a\":1}\n{\"b\":\"}]\"}\n");
   EXPECT_EQ(events_in(" \n[\n{\"a\":1},\n\n{\"b\":{\"c\":[1]}}\n]\n"),
             "{\"a\":1}\n{\"b\":{\"c\":[1]}}\n");
@@ -28,7 +28,7 @@ TEST(TraceFile, BothFormsAreRead) {
   EXPECT_EQ(events_in("[]"), "");
 }
 
-TEST(TraceFile, AKilledWritersFileIsReadUpToItsEnd) {
+TEST(TraceFile, ReadsTheCompleteEventsOfATruncatedFile) {
   EXPECT_EQ(events_in("[\n{\"a\":1},\n{\"b\":2},\n"), "{\"a\":1}\n{\"b\":2}\n");
   EXPECT_EQ(events_in("[\n{\"a\":1},\n{\"b\":\"x"), "{\"a\":1}\n");
   EXPECT_EQ(events_in("[{\"a\":\"\\"), "");
@@ -41,7 +41,7 @@ TEST(TraceFile, RejectsOtherFiles) {
     EXPECT_EQ(events_in(text), "not a trace") << text;
 }
 
-TEST(TraceFile, InvalidEventsAreSkipped) {
+TEST(TraceFile, SkipsInvalidEvents) {
   EXPECT_EQ(events_in("[{\"a\":1},{a:1},{\"b\":1e999},{\"c\":1}]"),
             "{\"a\":1}\n{\"c\":1}\nskipped 2");
   EXPECT_EQ(events_in("[1,{\"a\":1}]"), "") << "it ends where it is no list of objects";
@@ -78,7 +78,7 @@ std::string time_text(const char* event) {
               : "none";
 }
 
-TEST(TraceFile, InstantsAreChecked) {
+TEST(TraceFile, ChecksInstants) {
   EXPECT_EQ(time_text(R"({"ts":5,"dur":2.5})"), "5+2");
   EXPECT_EQ(time_text(R"({"ts":5})"), "5+0");
   EXPECT_EQ(time_text(R"({"ts":-5})"), "-5+0");
@@ -88,7 +88,7 @@ TEST(TraceFile, InstantsAreChecked) {
     EXPECT_EQ(time_text(event), "none") << event;
 }
 
-TEST(TraceFile, TakesTheClockFromTheFile) {
+TEST(TraceFile, ReadsTheClockFromTheFile) {
   TraceFileClock clock = clock_of_file(
       R"([{"ph":"X","ts":5,"dur":2},{"ph":"i","ts":3},{"ph":"M","ts":900,"args":{"name":"a"}}])");
   EXPECT_EQ(clock.events, 2u);

@@ -1,7 +1,7 @@
-// TraceLimit bounds how many traces are made at a time, since each needs some 60 MiB: for all
-// callers together, and for each, so that one caller leaves places to others.
+// TraceLimit limits the number of traces that are made concurrently, since each needs some 60 MiB:
+// for all callers together, and for each one, so that one caller cannot block the others.
 //
-// Threads: callable from anywhere. Errors: none. Lifetime: must outlive the places that it gives.
+// Threads: callable from anywhere. Errors: none. Lifetime: outlives the permits that it returns.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ inline constexpr size_t kTracesOfCaller = 2;
 
 class TraceLimit {
  public:
-  // Returns a place that is kept while a trace is made. Null: none is free.
+  // Returns a permit to hold while a trace is made; null if the limit is reached.
   std::shared_ptr<const void> enter(const std::string& caller) {
     const MutexLock lock(mutex_);
     if (callers_.size() >= kTracesAtOnce || callers_.count(caller) >= kTracesOfCaller) return {};

@@ -5,7 +5,7 @@
 namespace trainyard::api::trainyard_api {
 namespace {
 
-TEST(TraceLimit, CallersLeavePlacesToOthers) {
+TEST(TraceLimit, LeavesPermitsToOtherCallers) {
   TraceLimit limit;
   auto first = limit.enter("ann"), second = limit.enter("ann");
   EXPECT_TRUE(first && second);
