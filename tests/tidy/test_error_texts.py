@@ -156,7 +156,12 @@ def test_functions_that_make_errors_are_found() -> None:
     makers = all_makers()
     for name in ("invalid", "denied", "not_found", "conflict", "exhausted", "unavailable"):
         assert makers[name] == 0, name
-    for name, position in (("corrupt", 0), ("from_errno", 0), ("s3_failure", 2), ("refused", 1)):
+    for name, position in (
+        ("corrupt", 0),
+        ("from_errno", 0),
+        ("s3_failure", 2),
+        ("ec2_failure", 1),
+    ):
         assert makers[name] == position, name
     assert makers.keys() >= COMPLETED.keys(), "remove what no longer exists"
 

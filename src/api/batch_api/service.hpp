@@ -25,7 +25,7 @@ struct ServiceJob {
   std::vector<domain::Tag> tags;  // of the payload and the request
 };
 
-// What the checks of a payload need: the same as for requests of CreateTrainingJob.
+// PayloadRules has what the checks of a payload need: the same as for CreateTrainingJob.
 struct PayloadRules {
   const Constraints& constraints;  // of SageMaker
   const FindImage& find_image;

@@ -16,7 +16,9 @@ constexpr size_t kFileReadBytes = 64 << 10;
 
 const shapes::Service& s3_service() { return shapes::s3::kService; }
 
-Failure refused(std::string message) { return s3_failure(403, "AccessDenied", std::move(message)); }
+Failure form_denied(std::string message) {
+  return s3_failure(403, "AccessDenied", std::move(message));
+}
 
 // Returns whether a field is a header of a PUT. Others (key, policy, the signature's fields) do not
 // describe the object.
@@ -194,7 +196,7 @@ Outcome<Signer> PostForm::check(const Authenticator& authenticator, const net::R
   for (auto& [name, value] : fields)
     if (name == "key") value = key_;
   if (auto checked = check_post_policy(policy_, fields, bucket_, now); !checked)
-    return refused(checked.error().message);
+    return form_denied(checked.error().message);
   if (key_.empty()) return invalid_argument("User key must have a length greater than 0.");
   make_put_head(head);
   return signer;

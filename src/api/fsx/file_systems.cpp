@@ -39,7 +39,7 @@ aws::DataRepositoryConfiguration shown_repository(const LustreFileSystem& each) 
   if (!each.export_path.empty()) out.export_path = each.export_path;
   out.imported_file_chunk_size = each.chunk_mib;
   out.auto_import_policy = text_of(each.auto_import);
-  // Of an available file system, describes the objects that its import left out.
+  // Describes the objects that the import of an available file system left out.
   if (!each.failure.empty()) out.failure_details = {.message = each.failure};
   return out;
 }

@@ -42,7 +42,7 @@ struct Principal {
   std::string invoked_by = {};   // ARN of the campaign, or of the user with whose key a peer signs
   std::string peer_key_id = {};  // the peer's key; "" = no peer forwards the request
   std::string source_ip = {};    // of the original request; "" = use the connection's
-  // Whether the original request used TLS. Valid only with a source_ip.
+  // True if the original request used TLS. Valid only with a source_ip.
   bool secure = false;
 
   bool owner() const { return kind == PrincipalKind::owner; }

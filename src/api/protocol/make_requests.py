@@ -1,5 +1,5 @@
-"""Makes requests.json: requests as botocore writes them,
-for protocol_test to read and compare with what was meant.
+"""Makes requests.json: requests that botocore wrote, with their parameters. protocol_test decodes
+them and compares the results with the parameters.
 
 usage: build/venv/bin/python PATH/make_requests.py > src/api/protocol/requests.json
 """
@@ -77,7 +77,7 @@ STATISTICS = {
     "Dimensions": [{"Name": "Job", "Value": "x"}],
 }
 
-# service, operation, parameters, protocols (of those that the service speaks here)
+# service, operation, parameters, protocols (of those that the service supports here)
 CASES: list[tuple[str, str, dict[str, Any], list[str]]] = [
     ("sagemaker", "CreateTrainingJob", CREATE, ["json"]),
     (
@@ -276,11 +276,11 @@ CASES: list[tuple[str, str, dict[str, Any], list[str]]] = [
 ]
 
 
-Value = Any  # of a request, as JSON has it or as botocore takes it
+Value = Any  # of a request, in JSON or in botocore's form
 
 
 def plain(value: Value) -> Value:
-    """Parameters as the JSON that stands for them: times as seconds, bytes as base64."""
+    """Converts parameters to JSON: times to seconds, bytes to base64."""
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,5 +1,5 @@
-"""Makes C++ structures and tables from the botocore service models:
-the closure of operations.txt and nothing else.
+"""Makes C++ structures and tables from the botocore service models, for the shapes that the
+operations in operations.txt reach.
 
 usage: generate.py MODELS_DIR OPERATIONS_FILE SERVICE OUT_DIR
 
@@ -19,8 +19,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
-# What the model does not say: how S3 calls the documents of its replies.
-# (Clients of other languages look.)
+# The root elements of S3's replies, which the model lacks. Clients in some languages check them.
 ROOTS = {
     "s3": {
         "ListBucketsOutput": "ListAllMyBucketsResult",
@@ -46,16 +45,16 @@ ROOTS = {
         "GetBucketWebsiteOutput": "WebsiteConfiguration",
     }
 }
-# And which document is its only member, without an element around it.
+# Outputs whose document is their only member, without an element around it.
 UNWRAPPED = {"s3": ["GetBucketLocationOutput"]}
-# Enumerations whose values the service takes in upper and lower case, as its documentation says and
-# its model does not: the operations look at them.
+# Enumerations whose values the service accepts in upper and lower case. The documentation says so,
+# and the model does not, so the operations check them.
 ANY_CASE = {"batch": ["RetryAction"]}
-# Enumerations of a thousand values, of which this server has some: the operations check them. Their
-# values are a function of their own: shapes/instance_types.hpp.
+# Enumerations of a thousand values, of which this server supports some: the operations check them.
+# shapes/instance_types.hpp returns all values.
 OPEN = {"ec2": ["InstanceType"]}
 
-# The statuses of success that S3's documentation has and its model does not.
+# The statuses of success that are in S3's documentation, but not in its model.
 STATUSES = {"s3": {"PutBucketTagging": 204}}
 
 KEYWORDS = set(
@@ -120,7 +119,7 @@ def load_model(models: str, service: str) -> Model:
 
 
 def flatten_members(model: Model) -> None:
-    """Gives each list that is flattened in one member only a shape of its own there."""
+    """Makes a separate shape for each list that is flattened in one member only."""
     shapes = model["shapes"]
     for shape in list(shapes.values()):
         for reference in shape.get("members", {}).values():
@@ -153,7 +152,7 @@ def snake(name: str) -> str:
 
 
 def lower_camel(name: str) -> str:
-    """As the service's own messages write a member: trainingJobName, vpcConfig, s3OutputPath."""
+    """The name of a member in the service's messages: trainingJobName, vpcConfig, s3OutputPath."""
     leading = re.match(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]+$|[A-Z]", name)
     if not leading:
         return name
@@ -175,27 +174,26 @@ def text(value: str) -> str:
 
 
 def is_ec2(model: Model) -> bool:
-    """EC2 has a variant of the query protocol of its own."""
+    """Returns whether the service uses EC2's variant of the query protocol."""
     return bool(model["metadata"]["protocol"] == "ec2")
 
 
 def query_name(model: Model, member: str, reference: Model) -> str:
-    """As requests of the query protocol call a member."""
+    """The name of a member in requests of the query protocol."""
     name: str = reference.get("locationName", member)
     if not is_ec2(model):
         return name
     return str(reference.get("queryName", name[0].upper() + name[1:]))
 
 
-# Members of outputs that this server never sends, and that lead back to a list which holds them.
+# Members of outputs that this server never sends. They would make a list contain itself.
 LEFT_OUT = {
     "FSx": {"AdministrativeAction": ("TargetVolumeValues", "TargetSnapshotValues")},
 }
 
 
 class Closure:
-    """The shapes that the wanted operations reach, in an order in which each stands after what it
-    holds."""
+    """The shapes that the wanted operations reach, each after the shapes of its members."""
 
     def __init__(self, model: Model, operations: Sequence[str]) -> None:
         self.shapes = model["shapes"]
@@ -203,14 +201,14 @@ class Closure:
             for member in members:
                 del self.shapes[structure]["members"][member]
         self.order: list[str] = []
-        # (structure, member): the member closes a circle and is owned by pointer
+        # (structure, member): the member closes a cycle, so it is owned by a pointer
         self.boxed: set[tuple[str, str]] = set()
         self.open: list[str] = []
         self.done: set[str] = set()
         for operation in operations:
             if operation not in model["operations"]:
                 fail(
-                    "no operation '%s' in the model of %s"
+                    "operation '%s' not found in the model of %s"
                     % (operation, model["metadata"]["serviceId"])
                 )
             for side in ("input", "output"):
@@ -231,12 +229,12 @@ class Closure:
         self.open.append(name)
         for member, inner in self.inside(name):
             if inner in self.open:
-                # vector and map may hold what is only declared; a direct member may not.
+                # The elements of a vector or map may be incomplete types; a direct member may not.
                 if self.shapes[name]["type"] == "structure":
                     if self.shapes[inner]["type"] != "structure":
                         fail(
-                            "%s.%s: a circle through a named list or map of itself is not"
-                            " understood" % (name, member)
+                            "%s.%s: a cycle through a named list or map is not supported"
+                            % (name, member)
                         )
                     self.boxed.add((name, member))
                 continue
@@ -455,7 +453,7 @@ def tables(service: str, model: Model, operations: Sequence[str], closure: Closu
             )
         )
     lines += ["};", ""]
-    # Of two names of one S3 request, the deprecated one is left out.
+    # If an S3 request has two names, the deprecated one is left out.
     absent = [
         name
         for name in sorted(model["operations"])
