@@ -21,7 +21,7 @@ CacheView example() {
   return cache;
 }
 
-TEST(CacheView, NoLineIsWiderThanTheTerminal) {
+TEST(CacheView, FitsEveryTerminal) {
   for (const int width : {60, 80, 120, 200}) {
     const OutputStyle style{.colours = true, .live = true, .unicode = true, .columns = width};
     const std::string page = cache_page(style, example(), kCacheNow);

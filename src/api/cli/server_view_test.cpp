@@ -24,7 +24,7 @@ Json server_json() {
               {"CertificateEndTime", 1'797'931'900.0}};
 }
 
-TEST(ServerView, APageOfTheServer) {
+TEST(ServerView, FormatsThePage) {
   EXPECT_EQ(server_page({}, server_json(), kServerNow),
             "endpoint     https://127.0.0.1:4566\n"
             "account      123456789012\n"
@@ -38,7 +38,7 @@ TEST(ServerView, APageOfTheServer) {
             "names        127.0.0.1, yard.lan\n");
 }
 
-TEST(ServerView, WarningsAndErrorsHaveSections) {
+TEST(ServerView, HasSectionsForWarningsAndErrors) {
   Json json = server_json();
   json["Warnings"] = {"quota[0].who: user or role 'bob' not found"};
   json["Errors"] = {{{"Time", 1'763'631'840.0}, {"Message", "launch: no \033[2Jaddress"}}};
@@ -51,7 +51,7 @@ TEST(ServerView, WarningsAndErrorsHaveSections) {
   EXPECT_EQ(page.find('\033'), std::string::npos);
 }
 
-TEST(ServerView, AFullDiskAndAnEndedCertificateAreRed) {
+TEST(ServerView, PaintsAFullDiskAndAnExpiredCertificateRed) {
   Json json = server_json();
   json["DiskFreeBytes"] = 1 << 20;
   json["CertificateEndTime"] = 1'763'600'000.0;

@@ -12,7 +12,7 @@ namespace {
 using in_memory::is_denied;
 using in_memory::Signing;
 
-TEST(Objects, BrowsersShowThemWithoutScriptsAndInAnOriginOfTheirOwn) {
+TEST(Objects, AreSandboxedInBrowsers) {
   TestTenants tenants;
   const std::string page = "<script>alert(1)</script>";
   ASSERT_EQ(tenants.s3("PUT", "/models/a.html", page, {}, {{"Content-Type", "text/html"}}).status,
@@ -25,7 +25,7 @@ TEST(Objects, BrowsersShowThemWithoutScriptsAndInAnOriginOfTheirOwn) {
   }
 }
 
-TEST(IamRights, ADenyOfAnEntityHoldsForItsPoliciesAndMembers) {
+TEST(IamRights, ApplyADenyOfAnEntityToItsPoliciesAndMembers) {
   TestTenants tenants;
   policy::User made;
   made.name = "lead", made.id = "AIDAlead";
@@ -59,7 +59,7 @@ std::string iam_resource_of(const Input& input) {
   return found.all.empty() ? "" : found.all.front().resource;
 }
 
-TEST(IamRights, TheResourceIsTheEntityThatChanges) {
+TEST(IamRights, ApplyToTheEntityThatChanges) {
   namespace iam = shapes::iam;
   EXPECT_EQ(iam_resource_of<iam::AttachUserPolicy>(iam::AttachUserPolicyRequest{
                 .user_name = "friend", .policy_arn = "arn:aws:iam::aws:policy/PowerUserAccess"}),
@@ -72,7 +72,7 @@ TEST(IamRights, TheResourceIsTheEntityThatChanges) {
             "arn:aws:iam::aws:policy/PowerUserAccess");
 }
 
-TEST(EventRights, TargetsOfOtherPartitionsAreRefused) {
+TEST(EventRights, RejectTargetsOfOtherPartitions) {
   TestTenants tenants;
   const Signing mallory = tenants.add_user("mallory", allow(R"("events:*")", R"("*")"));
   const auto events = [&](const std::string& operation, const std::string& body) {

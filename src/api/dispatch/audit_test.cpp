@@ -21,7 +21,7 @@ struct AuditedServer : TestServer {
                              const Signing& by = {}) {
     return json("Logs_20140328." + operation, body, "logs", by);
   }
-  // The events that LookupEvents returns, newest first, without its own.
+  // Returns the events of LookupEvents, newest first, without its own.
   std::vector<Json> lookup(const std::string& body = "{}") {
     const auto reply = json("com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents",
                             body, "cloudtrail");
@@ -93,7 +93,7 @@ TEST(AuditOfRequests, LeavesOutDataAndUnauthenticatedPeers) {
   EXPECT_EQ(events[1].at("EventName"), "CreateLogGroup");
 }
 
-TEST(AuditOfRequests, DeniedRequestsForDataAreRecorded) {
+TEST(AuditOfRequests, RecordsDeniedRequestsForData) {
   Context context{.principal = {.account = "1", .arn = "arn:aws:iam::1:user/ana", .name = "ana"}};
   const auto recorded = [&](const shapes::Service& service, std::string_view operation,
                             int status) {
@@ -194,7 +194,7 @@ TEST(AuditOfShells, RecordsPrincipalSourceHostAndDuration) {
   EXPECT_NE(records[1].at("eventID"), records[0].at("eventID"));
 }
 
-TEST(AuditOfShells, ThoseThatAreRefusedAreRecordedOnce) {
+TEST(AuditOfShells, RecordsRejectedShellsOnce) {
   AuditedShells world;
   const Signing eve = world.add_user("eve", allow("\"sagemaker:*\"", "\"*\""));
   EXPECT_EQ(world.shell("mnist-1", eve), 400);

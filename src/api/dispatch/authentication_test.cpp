@@ -1,5 +1,5 @@
-// Tests who a request is from, through the handler without sockets: signatures of all kinds, and
-// temporary keys.
+// Tests how requests are authenticated, through the handler without sockets: all kinds of
+// signatures, and temporary keys.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -19,7 +19,7 @@ struct OpenServer : TestServer {
   OpenServer() { open(); }
 };
 
-TEST(Authentication, EachFaultHasTheTextOfItsService) {
+TEST(Authentication, HasTheServicesTextForEachFault) {
   OpenServer world;
   const auto json_code = [&](net::Request request) {
     return world.send(std::move(request))->code();
@@ -64,7 +64,7 @@ TEST(Authentication, EachFaultHasTheTextOfItsService) {
   EXPECT_EQ(world.send(anonymous)->status, 403);
 }
 
-TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
+TEST(Authentication, RejectsAnUnsignedCopySourceOfAPresignedPut) {
   OpenServer world;
   const auto own = [&](const std::string& method, const std::string& target,
                        const std::string& body) {
@@ -104,9 +104,9 @@ TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
   EXPECT_EQ(reply.message(), "'x-amz-target' must be a 'SignedHeader' in the AWS Authorization.");
 }
 
-// Presigned requests for GetCallerIdentity are passed on as a proof of identity: their holder must
-// not make another request of them.
-TEST(Authentication, APresignedQueryNamesNoOtherOperationInAHeader) {
+// Presigned requests for GetCallerIdentity are given to others as a proof of identity. Their holder
+// must not be able to turn them into other requests.
+TEST(Authentication, RejectsAnotherOperationInAHeaderOfAPresignedQuery) {
   OpenServer world;
   const signing::Keys keys{"AKIAOWNER", "owner-secret", ""};
   for (const auto& [scope, operation] :
@@ -129,7 +129,7 @@ TEST(Authentication, APresignedQueryNamesNoOtherOperationInAHeader) {
   EXPECT_NE(other.body.find("scoped to correct service: 'iam'"), std::string::npos) << other.body;
 }
 
-TEST(Authentication, AClientThatStatesNoHashSignsTheBodys) {
+TEST(Authentication, UsesTheHashOfTheBodyIfTheClientSendsNone) {
   // A request that botocore signed as for every service except S3 (signing/vectors.json).
   OpenServer world;
   std::ifstream file("../../foundation/signing/vectors.json");

@@ -84,7 +84,7 @@ const std::string kNotStarted =
     "CannotStartContainerError: The container cannot be started: executable file `train hunter2` "
     "not found in $PATH";
 
-TEST(BatchLists, ShowNothingOfAJobsContainer) {
+TEST(BatchLists, HideAJobsContainer) {
   Lists tenants;
   const Signing lister = tenants.lister();
   const domain::Job waiting = tenants.submit(kOfSecret);
@@ -123,7 +123,7 @@ TEST(BatchLists, ShowNothingOfAJobsContainer) {
             "OutOfMemoryError: Container killed due to memory usage");
 }
 
-TEST(BatchLists, DescribingAJobNeedsItsOwnPermission) {
+TEST(BatchLists, NeedThePermissionToDescribeEachJob) {
   Lists tenants;
   const Signing lister = tenants.lister();
   tenants.end(tenants.submit(kOfSecret), domain::Fault::client, kNotStarted);
@@ -150,7 +150,7 @@ TEST(BatchLists, DescribingAJobNeedsItsOwnPermission) {
   EXPECT_EQ(job_description.at("jobs")[0].at("container").at("reason"), kNotStarted);
 }
 
-TEST(BatchLists, ShowNothingOfNodes) {
+TEST(BatchLists, HideNodes) {
   Lists tenants;
   const Signing lister = tenants.lister();
   for (const auto& [fault, failure] :
@@ -169,7 +169,7 @@ TEST(BatchLists, ShowNothingOfNodes) {
   }
 }
 
-TEST(BatchLists, ShowNothingOfServiceJobs) {
+TEST(BatchLists, HideServiceJobs) {
   Lists tenants;
   const Signing lister = tenants.lister();
   for (const auto& [fault, failure, shown] :
@@ -235,7 +235,7 @@ TEST(BatchDefinitions, AreDescribedToUsersWithThePermissionForEach) {
     }
 }
 
-TEST(BatchDefinitions, AnEmptyNameMatchesNoDefinition) {
+TEST(BatchDefinitions, AreNotFoundByAnEmptyName) {
   Lists tenants;
   const std::string none = "arn:aws:batch:eu-west-1:123456789012:job-definition/";
   const Signing odd = tenants.add_user(
@@ -251,7 +251,7 @@ TEST(BatchDefinitions, AnEmptyNameMatchesNoDefinition) {
   EXPECT_EQ(tenants.ok("describejobdefinitions", "{}").at("jobDefinitions").size(), 3u);
 }
 
-TEST(BatchDefinitions, ARevisionHasOneSpelling) {
+TEST(BatchDefinitions, AcceptOneSpellingOfARevision) {
   Lists tenants;
   const Signing most = tenants.add_user(
       "most",

@@ -17,7 +17,7 @@ std::string definition(const std::string& source_path, const std::string& more =
          "}}";
 }
 
-TEST(SharedDirectories, ADefinitionThatNamesOneIsRefusedToOthers) {
+TEST(SharedDirectories, NeedTheirPermissionInDefinitions) {
   TestTenants tenants;
   tenants.settings.volumes["/fsx"] = {.directory = "/srv/fsx", .users = {"ada"}, .roles = {"lab"}};
   tenants.settings.volumes["/open"] = {.directory = "/srv/open"};
@@ -80,7 +80,7 @@ TEST(TagConditions, ApplyToTheTagsOfRequests) {
       << "it is allowed, and there is no such definition";
 }
 
-// A user who may do everything but where `condition` holds.
+// Adds a user that may do everything except where `condition` holds.
 Signing denied_if(TestTenants& tenants, const std::string& condition) {
   policy::User made = *tenants.identities->find_user("admin");
   made.name = "not-a", made.id = "AIDAnot";
@@ -146,7 +146,7 @@ TEST(TagConditions, ApplyToTheTagsOfResources) {
   }
 }
 
-TEST(BatchRights, TagsOfTrainingJobsAreNotThoseOfServiceJobs) {
+TEST(BatchRights, KeepTagsOfTrainingJobsAndServiceJobsApart) {
   TestTenants tenants;
   const Signing bob = tenants.add_user("bob", allow(R"("batch:*")", R"("*")"));
   const std::string path =
@@ -163,7 +163,7 @@ TEST(BatchRights, TagsOfTrainingJobsAreNotThoseOfServiceJobs) {
   EXPECT_EQ(tags(), before);
 }
 
-TEST(BatchRights, LogGroupsOfDefinitionsNeedTheRightToWriteThem) {
+TEST(BatchRights, NeedTheRightToWriteTheLogGroupsOfDefinitions) {
   TestTenants tenants;
   tenants.settings.volumes["/open"] = {.directory = "/srv/open"};
   tenants.open();
@@ -183,7 +183,7 @@ TEST(BatchRights, LogGroupsOfDefinitionsNeedTheRightToWriteThem) {
   EXPECT_EQ(tenants.batch("registerjobdefinition", with_group("payments"), writer).status, 200);
 }
 
-TEST(BatchRights, QueuesNeedTheRightsOnTheirEnvironments) {
+TEST(BatchRights, NeedTheRightsOnTheEnvironmentsOfQueues) {
   TestTenants tenants;
   const Signing ann =
       tenants.add_user("ann", allow(R"("batch:*")", R"("arn:aws:batch:*:*:*/ann-*")"));

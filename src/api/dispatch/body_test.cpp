@@ -59,7 +59,7 @@ Upload upload(const Signer& signer, std::string body, const std::string& decoded
   return out;
 }
 
-TEST(Body, PlainAndHashed) {
+TEST(Body, VerifiesTheHash) {
   Upload got = upload(signer_of("UNSIGNED-PAYLOAD"), std::string(kHello));
   EXPECT_TRUE(got.result);
   EXPECT_EQ(got.bytes, kHello);
@@ -73,7 +73,7 @@ TEST(Body, PlainAndHashed) {
   EXPECT_FALSE(upload(signer_of("short"), "").result);
 }
 
-TEST(Body, ChunkedWithATrailer) {
+TEST(Body, ReadsChunksWithATrailer) {
   const std::string body =
       "5\r\nhello\r\n6\r\n world\r\n0\r\nx-amz-checksum-crc32:DUoRhQ==\r\n\r\n";
   const Signer signer = signer_of("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
@@ -87,7 +87,7 @@ TEST(Body, ChunkedWithATrailer) {
   EXPECT_FALSE(upload(signer, body, "x").result);
 }
 
-TEST(Body, UnsignedChunksThatAreMalformedAreRefused) {
+TEST(Body, RejectsMalformedUnsignedChunks) {
   const Signer signer = signer_of("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
   for (const std::string body :
        {"", "5\r\nhello\r\n", "5\r\nhello\r\n0\r\n", "5\r\nhell\r\n0\r\n\r\n",
@@ -99,7 +99,7 @@ TEST(Body, UnsignedChunksThatAreMalformedAreRefused) {
       << "an unsigned body has no use for a signature";
 }
 
-TEST(Body, TrailersAreThoseThatTheSignedHeadNames) {
+TEST(Body, AcceptsOnlyTrailersInTheSignedHead) {
   const std::string body =
       "5\r\nhello\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\nx-amz-meta-a:b\r\n\r\n";
   const Signer signer = signer_of("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
@@ -110,7 +110,7 @@ TEST(Body, TrailersAreThoseThatTheSignedHeadNames) {
   EXPECT_TRUE(upload(signer, body, "5", "X-Amz-Checksum-Crc32, x-amz-meta-a").result);
 }
 
-TEST(Body, ChunkedAndSigned) {
+TEST(Body, VerifiesSignedChunks) {
   const Signer signer = signer_of("STREAMING-AWS4-HMAC-SHA256-PAYLOAD");
   std::string previous = signer.claim.signature;
   std::string body = signing::sign_chunk("hello", signer.claim, signer.signing_key, previous);
@@ -123,7 +123,7 @@ TEST(Body, ChunkedAndSigned) {
   EXPECT_EQ(upload(signer, body, "11").code, "SignatureDoesNotMatch");
 }
 
-TEST(Body, ChunkedAndSignedWithSigV4a) {
+TEST(Body, VerifiesChunksSignedWithSigV4a) {
   const std::string key = signing::derive_private_key("AKID", "secret");
   for (const bool trailer : {false, true}) {
     Signer signer = signer_of("STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD");
@@ -151,7 +151,7 @@ TEST(Body, ChunkedAndSignedWithSigV4a) {
   }
 }
 
-TEST(Body, ChunksAreSignedAsTheirRequestIs) {
+TEST(Body, RequiresTheRequestsAlgorithmForChunks) {
   // SigV4a's verification key is public: as the key of an HMAC, it would let any client sign
   // chunks.
   for (const std::string mode : {"", "-TRAILER"}) {
@@ -166,7 +166,7 @@ TEST(Body, ChunksAreSignedAsTheirRequestIs) {
   }
 }
 
-TEST(Body, TrailersOfASignedBodyMayNotBeDropped) {
+TEST(Body, RequiresTheTrailersOfASignedBody) {
   const Signer signer = signer_of("STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER");
   std::string previous = signer.claim.signature;
   std::string chunks = signing::sign_chunk("hello", signer.claim, signer.signing_key, previous);
@@ -177,7 +177,7 @@ TEST(Body, TrailersOfASignedBodyMayNotBeDropped) {
   EXPECT_TRUE(upload(signer, chunks + trailers, "5").result);
 }
 
-TEST(Body, WholeOnesHaveALimit) {
+TEST(Body, LimitsWholeBodies) {
   net::Request request;
   request.body = std::string(100, 'x');
   in_memory::Reply reply;
@@ -190,7 +190,7 @@ TEST(Body, WholeOnesHaveALimit) {
   EXPECT_EQ(read_whole(announced, 100).error().kind, Kind::exhausted);
 }
 
-TEST(Headers, AwsChunkedIsNotStoredWithTheObject) {
+TEST(Headers, RemoveAwsChunkedFromTheContentEncoding) {
   using Fields = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(without_chunked_encoding({{"Content-Encoding", "aws-chunked"}, {"A", "b"}}),
             (Fields{{"A", "b"}}));

@@ -30,7 +30,7 @@ std::string create_body(const std::string& name, const std::string& more = "") {
          R"("StoppingCondition":{"MaxRuntimeInSeconds":600})" + more + "}";
 }
 
-TEST(Dispatch, CallerIdentityInTheQueryProtocol) {
+TEST(Dispatch, AnswersInTheQueryProtocol) {
   DispatchServer world;
   const auto reply = world.form("Action=GetCallerIdentity&Version=2011-06-15");
   EXPECT_EQ(reply.status, 200) << reply.body;
@@ -44,7 +44,7 @@ TEST(Dispatch, CallerIdentityInTheQueryProtocol) {
   EXPECT_NE(reply.body.find("<RequestId>" + id + "</RequestId>"), std::string::npos);
 }
 
-TEST(Dispatch, UnknownOperationsAre400InEveryProtocol) {
+TEST(Dispatch, RejectsUnknownOperationsInEveryProtocol) {
   DispatchServer world;
   auto reply = world.json("SageMaker.CreateUnicorn", "{}");
   EXPECT_EQ(reply.status, 400);
@@ -94,7 +94,7 @@ TEST(Dispatch, UnknownOperationsAre400InEveryProtocol) {
             "POST /endpoints/x/invocations" + not_offered);
 }
 
-TEST(Dispatch, AConfigurationWithUnknownElementsIsMalformed) {
+TEST(Dispatch, RejectsConfigurationsWithUnknownElements) {
   DispatchServer world;
   const auto put = [&](const std::string& target, const std::string& body) {
     return *world.send(signed_request("PUT", target, {}, body, "s3", world.clock.now()));
@@ -118,7 +118,7 @@ TEST(Dispatch, AConfigurationWithUnknownElementsIsMalformed) {
   }
 }
 
-TEST(TrainingJobs, CreateThenDescribe) {
+TEST(TrainingJobs, DescribeACreatedJob) {
   DispatchServer world;
   auto reply = world.json("SageMaker.CreateTrainingJob", create_body("mnist-1"));
   ASSERT_EQ(reply.status, 200) << reply.body;
@@ -146,7 +146,7 @@ TEST(TrainingJobs, CreateThenDescribe) {
             "Requested resource not found.");
 }
 
-TEST(TrainingJobs, CreateMayAnswerLater) {
+TEST(TrainingJobs, AnswerACreationLater) {
   DispatchServer world;
   world.control.hold = true;
   auto reply =
@@ -160,7 +160,7 @@ TEST(TrainingJobs, CreateMayAnswerLater) {
   EXPECT_EQ(reply->status, 200) << reply->body;
 }
 
-TEST(TrainingJobs, UnsupportedRequestsAreRefusedWithAnExplanation) {
+TEST(TrainingJobs, RejectUnsupportedRequestsWithAnExplanation) {
   DispatchServer world;
   const auto message = [&](std::string body) {
     const auto reply = world.json("SageMaker.CreateTrainingJob", body);
@@ -220,7 +220,7 @@ TEST(TrainingJobs, UnsupportedRequestsAreRefusedWithAnExplanation) {
   EXPECT_TRUE(world.control.jobs.empty());
 }
 
-TEST(TrainingJobs, HarmlessMembersAreStoredAndReturned) {
+TEST(TrainingJobs, StoreAndReturnHarmlessMembers) {
   DispatchServer world;
   const std::string more =
       R"(,"VpcConfig":{"SecurityGroupIds":["sg-1"],"Subnets":["subnet-1"]},"DebugHookConfig":{"S3OutputPath":"s3://b/d"},)"
@@ -252,7 +252,7 @@ TEST(TrainingJobs, HarmlessMembersAreStoredAndReturned) {
   EXPECT_EQ(shown["Notes"], Json(spec.notes));
 }
 
-TEST(TrainingJobs, TensorboardFilesHaveAPlaceInS3) {
+TEST(TrainingJobs, HaveALocationForTensorboardFiles) {
   DispatchServer world;
   const auto create = [&](const std::string& name, const std::string& more) {
     return world.json("SageMaker.CreateTrainingJob",
@@ -273,7 +273,7 @@ TEST(TrainingJobs, TensorboardFilesHaveAPlaceInS3) {
   EXPECT_EQ(dump(described["TensorBoardOutputConfig"]), R"({"S3OutputPath":"s3://b/board/"})");
 }
 
-TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreRequested) {
+TEST(TrainingJobs, PassSpotRetriesAndWarmPoolsToControl) {
   DispatchServer world;
   const std::string body = create_body(
       "job",
@@ -319,7 +319,7 @@ TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreRequested) {
   EXPECT_EQ(update("").message(), "At least one field to update must be provided: ResourceConfig");
 }
 
-TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
+TEST(TrainingJobs, DescribeTimesReasonsAndLastMetrics) {
   DispatchServer world;
   const std::string body = create_body(
       "job",
@@ -373,7 +373,7 @@ TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
             "The request was rejected because the training job is in status Failed.");
 }
 
-TEST(TrainingJobs, AStoppingJobNamesTheHostsItWaitsFor) {
+TEST(TrainingJobs, NameTheHostsThatAStopWaitsFor) {
   DispatchServer world;
   ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("job")).status, 200);
   const domain::JobKey key{"eu-west-1", "job"};
@@ -416,7 +416,7 @@ TEST(TrainingJobs, AStoppingJobNamesTheHostsItWaitsFor) {
   EXPECT_EQ(shown(1), "waiting for algo-1 to exit after SIGTERM, until 09:45:30 UTC");
 }
 
-TEST(TrainingJobs, ListPassesEveryFilterOn) {
+TEST(TrainingJobs, ListByEveryFilter) {
   DispatchServer world;
   world.control.page.jobs.emplace_back().key = {"eu-west-1", "a"};
   world.control.page.next_token = "more";
@@ -444,7 +444,7 @@ TEST(TrainingJobs, ListPassesEveryFilterOn) {
   EXPECT_TRUE(world.control.queries.at(1).descending);
 }
 
-TEST(TrainingJobs, Tags) {
+TEST(TrainingJobs, AddListAndDeleteTags) {
   DispatchServer world;
   const std::string arn = world
                               .json("SageMaker.CreateTrainingJob",
@@ -475,7 +475,7 @@ TEST(TrainingJobs, Tags) {
             "ValidationException");
 }
 
-TEST(TrainingJobs, AllViolationsInOneMessage) {
+TEST(TrainingJobs, ReportAllViolationsInOneMessage) {
   DispatchServer world;
   const auto reply = world.json(
       "SageMaker.CreateTrainingJob",
@@ -503,7 +503,7 @@ TEST(TrainingJobs, AllViolationsInOneMessage) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
-TEST(TrainingJobs, AMistypedInstanceTypeIsAnsweredWithTheOneThatWasMeant) {
+TEST(TrainingJobs, SuggestTheNearestInstanceType) {
   DispatchServer world;
   const std::string text =
       world
@@ -522,7 +522,7 @@ TEST(TrainingJobs, AMistypedInstanceTypeIsAnsweredWithTheOneThatWasMeant) {
   EXPECT_LT(text.size(), 300u) << "not every instance type";
 }
 
-TEST(TrainingJobs, SingleViolationsHaveASingularMessage) {
+TEST(TrainingJobs, ReportASingleViolationInTheSingular) {
   DispatchServer world;
   EXPECT_EQ(
       world.json("SageMaker.DescribeTrainingJob", "{}").message(),
@@ -530,7 +530,7 @@ TEST(TrainingJobs, SingleViolationsHaveASingularMessage) {
       "Member must not be null");
 }
 
-TEST(Bodies, MalformedJsonIsASerializationException) {
+TEST(Bodies, RejectMalformedJsonWithASerializationException) {
   DispatchServer world;
   for (const std::string body :
        {"{", "[1]", R"({"TrainingJobName":5})", R"({"TrainingJobName":{}})", "\xff\xfe", "nul",
@@ -550,7 +550,7 @@ TEST(Bodies, MalformedJsonIsASerializationException) {
             "SerializationException");
 }
 
-TEST(Log, TheRequestIdStandsInTheServersLine) {
+TEST(Log, HasTheRequestId) {
   DispatchServer world;
   std::vector<std::string> lines;
   set_log([&](Level, std::string_view line) { lines.emplace_back(line); }, world.clock,

@@ -40,7 +40,7 @@ struct Front : testing::Test, TestServer {
   }
 };
 
-TEST_F(Front, RefusesByTheHeadAlone) {
+TEST_F(Front, RejectsByTheHead) {
   const auto refused = [&](const net::Request& request) {
     const auto choice = api->choose(request);
     return choice.refusal ? choice.refusal->status : 0;
@@ -58,7 +58,7 @@ TEST_F(Front, RefusesByTheHeadAlone) {
 
 // Clients usually sign the hash of the body without sending it, so only the body shows that the
 // signature is wrong.
-TEST_F(Front, AWrongSignatureWithoutAHashIsRefusedWithTheBody) {
+TEST_F(Front, RejectsAWrongSignatureWithoutAHashAfterTheBody) {
   const signing::Keys wrong{"AKIAOWNER", "wrong", ""};
   auto request = without(json("ListTrainingJobs", {wrong, "eu-west-1"}), "x-amz-content-sha256");
   const auto choice = api->choose(request);
@@ -67,7 +67,7 @@ TEST_F(Front, AWrongSignatureWithoutAHashIsRefusedWithTheBody) {
   EXPECT_EQ(send(std::move(request))->status, 403);
 }
 
-TEST_F(Front, NothingIsUnpackedBeforeItsSignatureIsRight) {
+TEST_F(Front, DecompressesNothingBeforeVerifyingTheSignature) {
   // The body is not gzip. Only a client with a valid signature gets an error about it.
   const auto packed = [&](const Signing& by) {
     return send(signed_request(
@@ -81,7 +81,7 @@ TEST_F(Front, NothingIsUnpackedBeforeItsSignatureIsRight) {
 }
 
 // Signatures for several regions (SigV4a): one of them must be this server's.
-TEST_F(Front, AsymmetricSignaturesNameARegionOfThisServer) {
+TEST_F(Front, AcceptsAsymmetricSignaturesForItsRegions) {
   const auto asymmetric = [&](net::Request request) {
     request.headers.set("Authorization",
                         "AWS4-ECDSA-P256-SHA256 Credential=AKIAOWNER/20261120/s3/aws4_request, "
@@ -99,12 +99,12 @@ TEST_F(Front, AsymmetricSignaturesNameARegionOfThisServer) {
   }
 }
 
-TEST_F(Front, StreamsAreCountedToTheirUser) {
+TEST_F(Front, CountsStreamsForTheirUser) {
   EXPECT_EQ(api->choose(object("GET")).tenant, "owner");
   EXPECT_EQ(api->choose(object("GET", {{"AKIABOB", "bob-secret", ""}, "eu-west-1"})).tenant, "bob");
 }
 
-TEST_F(Front, APrincipalPastItsRateIsThrottledInItsProtocolsForm) {
+TEST_F(Front, ThrottlesPrincipalsInTheFormOfTheProtocol) {
   limits.reads_per_second = 1;
   limits.changes_per_second = 1;
   limits.objects_per_second = 1;

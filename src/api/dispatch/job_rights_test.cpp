@@ -1,5 +1,5 @@
-// Tests whole requests of principals other than the owner: what a job's own keys may do and may
-// not, sessions that expire with their attempt, users and roles with policies.
+// Tests the rights of principals other than the owner by whole requests: of a job's own keys,
+// sessions that expire with their attempt, and users and roles with policies.
 #include <gtest/gtest.h>
 
 #include "auth/access_table.hpp"
@@ -43,7 +43,7 @@ std::string assume(const std::string& role, const std::string& more = "") {
          percent_encode("arn:aws:iam::123456789012:role/" + role) + more;
 }
 
-TEST(AccessTable, EveryOperationOfThisServerHasItsLine) {
+TEST(AccessTable, HasALineForEachOperation) {
   const AccessTable table;
   size_t operations = 0;
   for (const shapes::Service* service : all_services())
@@ -114,7 +114,7 @@ TEST(JobKeys, ReachAnOutputPathThatIsNamedLikeTheJob) {
   EXPECT_EQ(tenants.s3("PUT", "/models/team/other", "", keys).status, 403);
 }
 
-TEST(JobPolicy, TheOwnDirectoryEndsWithTheJobsName) {
+TEST(JobPolicy, EndsTheJobsDirectoryWithItsName) {
   EXPECT_EQ(own_output("s3://models", "a"), "s3://models/a");
   EXPECT_EQ(own_output("s3://models/", "a"), "s3://models/a");
   EXPECT_EQ(own_output("s3://models/b/", "a"), "s3://models/b/a");
@@ -126,7 +126,7 @@ TEST(JobPolicy, TheOwnDirectoryEndsWithTheJobsName) {
 
 const std::string kJobs = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/";
 
-// A job's own keys, with requests that it may not make.
+// Makes requests with a job's own keys that these do not allow.
 struct JobKeysAreRefused : ::testing::Test {
   TestTenants tenants;
   const Signing job = tenants.keys_of("mnist-1");
@@ -342,7 +342,7 @@ TEST(JobKeys, EndWithTheirAttempt) {
   EXPECT_EQ(code(), "ExpiredTokenException");
 }
 
-TEST(JobKeys, AnotherRoleDoesNotExtendTheirLifetime) {
+TEST(JobKeys, AreNotExtendedByAnotherRole) {
   TestTenants tenants;
   tenants.add_role("deploy", allow(R"("s3:GetObject")", R"("arn:aws:s3:::bob/*")"),
                    R"({"AWS":"arn:aws:iam::123456789012:role/trainer"})");
@@ -361,7 +361,7 @@ TEST(JobKeys, AnotherRoleDoesNotExtendTheirLifetime) {
             std::string::npos);
 }
 
-TEST(Sessions, KeepTheirPersonAndSourceIdentityAndCanBeRevoked) {
+TEST(Sessions, KeepPersonAndSourceIdentityAndCanBeRevoked) {
   TestTenants tenants;
   const Signing ana =
       tenants.add_user("ana", allow(R"("sts:AssumeRole","sts:SetSourceIdentity")", R"("*")"));
@@ -527,7 +527,7 @@ TEST(Users, ChangeOnlyIdentitiesWithAllowedPaths) {
         << request << refused(request);
 }
 
-TEST(OpenRoles, GiveTheOldBehaviourBack) {
+TEST(OpenRoles, AllowEverything) {
   TestTenants tenants(true);
   const Signing job = tenants.keys_of("mnist-1");
   EXPECT_EQ(tenants.s3("GET", "/bob/secret", "", job).body, "bytes");
@@ -545,7 +545,7 @@ TEST(OpenRoles, GiveTheOldBehaviourBack) {
       << "they still end with the attempt";
 }
 
-TEST(Presigned, UrlsHaveTheSignersRights) {
+TEST(Presigned, HaveTheSignersRights) {
   TestTenants tenants;
   const Signing job = tenants.keys_of("mnist-1");
   const auto get = [&](const std::string& target) {
@@ -560,7 +560,7 @@ TEST(Presigned, UrlsHaveTheSignersRights) {
   EXPECT_EQ(get("/bob/secret").status, 403);
 }
 
-TEST(Regions, UnknownRegionsAreRejectedExceptBySts) {
+TEST(Regions, AreRejectedIfUnknownExceptBySts) {
   TestTenants tenants;
   Signing elsewhere;
   elsewhere.region = "mars-1";
@@ -572,7 +572,7 @@ TEST(Regions, UnknownRegionsAreRejectedExceptBySts) {
             200);
 }
 
-TEST(JobPolicy, NamesAreLiteral) {
+TEST(JobPolicy, EscapesWildcardsInNames) {
   EXPECT_EQ(policy_literal("a*b?c${d}"), "a${*}b${?}c${$}{d}");
   TestTenants tenants;
   domain::Job job = tenants.job("mnist-1", 17);

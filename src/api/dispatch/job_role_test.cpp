@@ -1,5 +1,5 @@
-// Tests whole requests whose jobs name a role by the ARN of another account, or with a path: such a
-// job is treated as one of this account's role, everywhere.
+// Tests requests whose jobs name a role by the ARN of another account, or with a path: everywhere,
+// such a job has this account's role.
 #include <gtest/gtest.h>
 
 #include "dispatch/testing/tenants.hpp"
@@ -52,7 +52,7 @@ struct JobRole : testing::Test {
   }
 };
 
-TEST_F(JobRole, ATrainingJobGetsThisAccountsRoleForAnyAccountInTheArn) {
+TEST_F(JobRole, IsThisAccountsForATrainingJobWithAnyAccount) {
   ASSERT_EQ(create("own", kLab).status, 200);
   const auto created = create("other", kLabOfAnother);
   ASSERT_EQ(created.status, 200) << created.body;
@@ -64,7 +64,7 @@ TEST_F(JobRole, ATrainingJobGetsThisAccountsRoleForAnyAccountInTheArn) {
       << refused.body;
 }
 
-TEST_F(JobRole, ABatchJobGetsThisAccountsRoleForAnyAccountInTheArn) {
+TEST_F(JobRole, IsThisAccountsForABatchJobWithAnyAccount) {
   EXPECT_EQ(register_definition("own", kLab).status, 200);
   EXPECT_EQ(register_definition("other", kLabOfAnother).status, 200);
   const auto refused = register_definition("neither", "arn:aws:iam::999999999999:role/labs");
@@ -79,7 +79,7 @@ TEST_F(JobRole, ABatchJobGetsThisAccountsRoleForAnyAccountInTheArn) {
   EXPECT_EQ(one->second->spec.role_arn, kLab);
 }
 
-TEST_F(JobRole, ADefinedRoleHasItsOwnPath) {
+TEST_F(JobRole, HasThePathOfTheDefinedRole) {
   policy::Role lab;
   lab.name = "lab", lab.path = "/team/", lab.id = "AROAlab";
   lab.trust =

@@ -151,7 +151,7 @@ struct SlowServer {
   }
 };
 
-TEST(LongJoin, BlanksUntilTheResultAndARetryFindsTheSameJoin) {
+TEST(LongJoin, SendsBlanksUntilTheResultAndSharesItWithARetry) {
   SlowServer world;
   const auto first = world.complete(), retry = world.complete();
   auto of_first = world.run(*first);
@@ -177,7 +177,7 @@ TEST(LongJoin, BlanksUntilTheResultAndARetryFindsTheSameJoin) {
   EXPECT_EQ(objects::read_all(*world.objects, "data", "big", 100).value(), "the only part");
 }
 
-TEST(LongJoin, AClientThatLeavesFindsItDone) {
+TEST(LongJoin, ContinuesAfterTheClientDisconnects) {
   SlowServer world;
   const auto first = world.complete();
   auto of_first = world.run(*first);
@@ -194,7 +194,7 @@ TEST(LongJoin, AClientThatLeavesFindsItDone) {
   EXPECT_EQ(world.disk.joins(), 1);
 }
 
-TEST(LongJoin, AnErrorAfterTheHeadIsInTheDocument) {
+TEST(LongJoin, ReportsAnErrorAfterTheHeadInTheDocument) {
   SlowServer world;
   const auto stream = world.complete();
   auto done = world.run(*stream);
@@ -205,7 +205,7 @@ TEST(LongJoin, AnErrorAfterTheHeadIsInTheDocument) {
   EXPECT_NE(stream->body().find("  <Error><Code>"), std::string::npos) << stream->body();
 }
 
-TEST(LongJoin, AnErrorAtOnceHasItsStatus) {
+TEST(LongJoin, ReportsAnEarlyErrorByItsStatus) {
   SlowServer world;
   world.disk.let_go();
   world.etag = std::string(32, '0');

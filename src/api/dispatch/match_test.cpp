@@ -87,7 +87,7 @@ TEST(Match, KeepsTheFailureOfAnS3Request) {
   EXPECT_EQ(failure_of("PUT", "/bucket/key"), "NotImplemented") << "not in the table";
 }
 
-TEST(Match, TellsShellsByTheirPath) {
+TEST(Match, FindsShellsByTheirPath) {
   const Match found = match(table(), head("GET", std::string(kShellPath) + "?job=a", "trainyard"));
   EXPECT_TRUE(found.shell);
   EXPECT_EQ(found.operation_name, "Shell");

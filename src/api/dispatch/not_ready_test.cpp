@@ -37,7 +37,7 @@ TEST(NotReady, Is503InEachProtocolsOwnForm) {
   for (const auto& each : {json, query, batch, s3}) EXPECT_EQ(each.headers.get("Retry-After"), "1");
 }
 
-TEST(NotReady, ARequestToNothingIsAnsweredToo) {
+TEST(NotReady, AnswersRequestsForUnknownServices) {
   net::RequestHead head;
   head.method = "GET";
   head.target = "/";

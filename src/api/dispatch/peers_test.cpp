@@ -58,7 +58,7 @@ struct PeerTenants : TestTenants {
   }
 };
 
-TEST(Peers, APrincipalHasTheRightsThatItHasHere) {
+TEST(Peers, GiveAPrincipalItsRightsOnThisServer) {
   PeerTenants tenants;
   EXPECT_EQ(
       tenants.get("/data/train/part-0", PeerTenants::header(PeerTenants::ann()), tenants.peer),
@@ -104,7 +104,7 @@ void expect_all_refused(PeerTenants& tenants, const std::vector<Attack>& attacks
   }
 }
 
-TEST(Peers, AreTheOnlyOnesThatActForOthers) {
+TEST(Peers, AreTheOnlyServersThatMayActForOthers) {
   PeerTenants tenants;
   const Signing bob{{"AKIAbob", "bob-secret", ""}, "eu-west-1"};
   const Signing assumed = tenants.keys({.role_arn = "arn:aws:iam::123456789012:role/runner",
@@ -122,7 +122,7 @@ TEST(Peers, AreTheOnlyOnesThatActForOthers) {
                      });
 }
 
-TEST(Peers, ActForNoPrincipalBeyondTheirRights) {
+TEST(Peers, ActOnlyForAllowedPrincipals) {
   PeerTenants tenants;
   const auto named = [](const std::string& name) {
     Delegation out = PeerTenants::ann();
@@ -179,7 +179,7 @@ TEST(Peers, ActOnlyInAValidSessionOfOneHeader) {
                               });
 }
 
-TEST(Peers, TheHeaderMustBeSignedAndTheRequestsHashInItsHead) {
+TEST(Peers, MustSignTheHeaderAndTheHash) {
   PeerTenants tenants;
   auto request =
       signed_request("GET", "/data/train/part-0", {}, "", "s3", tenants.clock.now(), tenants.peer);
@@ -227,7 +227,7 @@ TEST(Peers, GetNoKeysAndReachNoThirdServer) {
                        "a third server, through another server");
 }
 
-TEST(Peers, TheAuditLogShowsBoth) {
+TEST(Peers, AreInTheAuditLogWithThePrincipal) {
   PeerTenants tenants;
   EXPECT_EQ(tenants
                 .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})",
@@ -250,7 +250,7 @@ TEST(Peers, TheAuditLogShowsBoth) {
   FAIL() << found.body;
 }
 
-TEST(Peers, TheClientsAddressIsTheOneThatItCameFrom) {
+TEST(Peers, ForwardTheClientsAddress) {
   PeerTenants tenants;
   policy::User ann = *tenants.identities->find_user("ann");
   ann.inline_policies["own"] =

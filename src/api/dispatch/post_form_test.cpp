@@ -117,7 +117,7 @@ TEST(PostForm, AnswersAsTheFormRequests) {
   EXPECT_EQ(answer("redirect", "https://example.org/a b").status, 204);
 }
 
-TEST(PostForm, RefusedFormsStoreNothing) {
+TEST(PostForm, StoresNothingOfRejectedForms) {
   FormServer world;
   const auto refused = [&](const std::function<void(Form&)>& change) {
     Form form;
@@ -175,7 +175,7 @@ TEST(PostForm, RefusedFormsStoreNothing) {
             "AccessControlListNotSupported");
 }
 
-TEST(PostForm, SizesOfThePolicyHold) {
+TEST(PostForm, AppliesTheSizesOfThePolicy) {
   FormServer world;
   const auto code = [&](size_t bytes, std::optional<uint64_t> announced = {}) {
     Form form;
@@ -194,7 +194,7 @@ TEST(PostForm, SizesOfThePolicyHold) {
   EXPECT_EQ(world.count(), 1u);
 }
 
-TEST(PostForm, AFormThatIsCutOffStoresNothing) {
+TEST(PostForm, StoresNothingOfATruncatedForm) {
   FormServer world;
   const net::Request whole = Form().request();
   const size_t end = whole.body.rfind("--\r\n");
@@ -207,7 +207,7 @@ TEST(PostForm, AFormThatIsCutOffStoresNothing) {
   EXPECT_EQ(world.count(), 0u);
 }
 
-TEST(PostForm, OnlyPostsToABucketWithoutASignatureAreForms) {
+TEST(PostForm, AcceptsOnlyUnsignedPostsToABucket) {
   net::RequestHead head;
   head.method = "POST";
   head.target = "/data";

@@ -171,7 +171,7 @@ TEST(Routes, RejectsUnknownSubresources) {
   EXPECT_FALSE(read_s3_address(head));
 }
 
-TEST(Constraints, EveryPatternOfAnInputCompiles) {
+TEST(Constraints, CompileAllPatternsOfInputs) {
   for (const auto* service : all_services()) {
     const Constraints constraints(*service);
     for (const auto& operation : service->operations) {
