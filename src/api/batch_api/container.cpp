@@ -26,7 +26,7 @@ constexpr size_t kLogGroupBytesMax = 512;  // as in CloudWatch
 constexpr size_t kLogPrefixBytesMax = 128;
 
 template <class T>
-bool filled(const std::optional<std::vector<T>>& list) {
+bool has_elements(const std::optional<std::vector<T>>& list) {
   return list && !list->empty();
 }
 
@@ -52,7 +52,7 @@ std::map<std::string, std::string> resources_of(const Container& container) {
 
 // Rejects unsupported properties that a user would rely on. Harmless ones are kept and echoed.
 Outcome<Done> refuse_what_is_not_here(const batch::ContainerProperties& container) {
-  if (filled(container.secrets))
+  if (has_elements(container.secrets))
     return cannot_run(
         "containerProperties.secrets",
         "it has no secret store; use environment, or an object that the job's role may read");
@@ -178,7 +178,7 @@ Outcome<domain::Volume> volume_of_file_system(const batch::EFSVolumeConfiguratio
   return volume;
 }
 
-Outcome<Done> take_place(std::set<std::string>& places, const std::string& path) {
+Outcome<Done> claim_mount_point(std::set<std::string>& places, const std::string& path) {
   if (places.insert(path).second) return Done{};
   return client_exception("Two volumes are mounted at " + path);
 }
@@ -207,7 +207,7 @@ Outcome<Done> read_volumes(const batch::ContainerProperties& container, const Se
       volume = TRY(volume_of_machine(source, settings, read_only));
     volume.destination =
         TRY(clean_path(point.container_path.value_or(""), "mountPoints.containerPath"));
-    TRY(take_place(places, volume.destination));
+    TRY(claim_mount_point(places, volume.destination));
     container_options.volumes.push_back(std::move(volume));
   }
   return Done{};
@@ -225,7 +225,7 @@ Outcome<Done> read_device(const batch::Device& device, const Settings& settings,
     return cannot_run(
         "A device at another path inside (" + shorten(*device.container_path, 100) + ")",
         "leave containerPath out");
-  if (filled(device.permissions) && device.permissions->size() < 3)
+  if (has_elements(device.permissions) && device.permissions->size() < 3)
     return cannot_run("A device with some permissions only", "leave permissions out");
   container_options.devices.push_back(path);
   return Done{};
@@ -258,7 +258,7 @@ Outcome<Done> read_linux_parameters(const batch::LinuxParameters& parameters,
     volume.destination =
         TRY(clean_path(each.container_path.value_or(""), "linuxParameters.tmpfs.containerPath"));
     volume.bytes = TRY(mebibytes(each.size.value_or(0), "linuxParameters.tmpfs.size"));
-    TRY(take_place(places, volume.destination));
+    TRY(claim_mount_point(places, volume.destination));
     container_options.volumes.push_back(std::move(volume));
   }
   // Without swap, swappiness has no effect, as on AWS.
@@ -297,7 +297,7 @@ Outcome<Done> read_log(const batch::LogConfiguration& log, const std::string& re
                        domain::ContainerOptions& container_options) {
   if (log.log_driver.value_or("awslogs") != "awslogs")
     return cannot_run("The log driver " + shorten(*log.log_driver, 40), "use awslogs");
-  if (filled(log.secret_options))
+  if (has_elements(log.secret_options))
     return cannot_run("logConfiguration.secretOptions", "leave it out");
   for (const auto& [name, value] : log.options.value_or(std::map<std::string, std::string>())) {
     const std::string member = "logConfiguration.options." + shorten(name, 60);
@@ -404,7 +404,7 @@ Outcome<batch::ContainerOverrides> overrides_of_task(
   batch::ContainerOverrides overrides;
   const auto tasks =
       properties.task_properties.value_or(std::vector<batch::TaskPropertiesOverride>());
-  if (tasks.empty() || !filled(tasks[0].containers)) return overrides;
+  if (tasks.empty() || !has_elements(tasks[0].containers)) return overrides;
   if (tasks.size() > 1 || tasks[0].containers->size() > 1)
     return client_exception("ecsPropertiesOverride names more containers than the definition has");
   const batch::TaskContainerOverrides& from = tasks[0].containers->front();

@@ -265,7 +265,7 @@ Result<std::vector<Upload>> add_script(const Json& file, const FileFacts& facts,
 }
 
 // Replaces local channels by uploads below the job's output.
-Result<std::vector<Upload>> take_uploads(Json& request) {
+Result<std::vector<Upload>> extract_uploads(Json& request) {
   std::vector<Upload> uploads;
   if (!request.contains("InputDataConfig") || !request["InputDataConfig"].is_array())
     return uploads;
@@ -364,7 +364,7 @@ Result<Submission> read_submission(const std::string& text, const FileFacts& fac
     if (key[0] >= 'A' && key[0] <= 'Z') submission.request[key] = value;
   if (!name_given.empty()) submission.request["TrainingJobName"] = name_given;
   TRY(add_short_form(file, facts, submission.request));
-  submission.uploads = TRY(take_uploads(submission.request));
+  submission.uploads = TRY(extract_uploads(submission.request));
   if (has_entry(file))
     for (Upload& upload : TRY(add_script(file, facts, submission.request)))
       submission.uploads.push_back(std::move(upload));

@@ -22,7 +22,7 @@ net::Response refusal(int status, std::string_view message) {
   return out;
 }
 
-Json shown(const std::vector<TailLine>& lines) {
+Json json_of(const std::vector<TailLine>& lines) {
   Json out = Json::array();
   for (const TailLine& line : lines)
     out.push_back({{"Host", line.host}, {"Time", to_milliseconds(line.at)}, {"Text", line.text}});
@@ -37,7 +37,7 @@ std::string log_token(char direction, uint64_t position) {
   return std::string(1, direction) + "/" + std::string(kTokenDigits - digits.size(), '0') + digits;
 }
 
-Json shown(const std::vector<TailRange>& ranges) {
+Json json_of(const std::vector<TailRange>& ranges) {
   Json out = Json::array();
   for (const TailRange& range : ranges)
     out.push_back({{"Host", range.host},
@@ -124,7 +124,7 @@ class EventStreams::Running {
     if (tail_.denied() && !std::exchange(reported_denied_, true))
       TRY(send("denied", {{"Message", "You may not read the log of this job."}}));
     if (!tail_.ranges().empty())
-      TRY(send("log", {{"Lines", shown(*lines)}, {"Ranges", shown(tail_.ranges())}}));
+      TRY(send("log", {{"Lines", json_of(*lines)}, {"Ranges", json_of(tail_.ranges())}}));
     return lines->size() >= LogTail::kRoundLines;
   }
 

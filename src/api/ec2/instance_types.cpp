@@ -30,7 +30,7 @@ constexpr std::pair<std::string_view, std::string_view> kGpus[] = {
 
 std::string family_of(const std::string& type) { return type.substr(0, type.find('.')); }
 
-aws::InstanceTypeInfo shown(const domain::InstanceType& type) {
+aws::InstanceTypeInfo to_shape(const domain::InstanceType& type) {
   aws::InstanceTypeInfo out;
   const std::string name = ec2_name(type), family = family_of(name);
   out.instance_type = name;
@@ -85,7 +85,7 @@ Outcome<aws::DescribeInstanceTypesResult> describe_instance_types(
   TRY(check_types(in.instance_types));
   std::vector<Type> types;
   for (const domain::InstanceType& type : domain::instance_types())
-    if (is_wanted(in.instance_types, ec2_name(type))) types.push_back(shown(type));
+    if (is_wanted(in.instance_types, ec2_name(type))) types.push_back(to_shape(type));
   TRY(keep_matching(in.filters, kTypeAttributes, types));
   aws::DescribeInstanceTypesResult out;
   out.instance_types = TRY(page_of(

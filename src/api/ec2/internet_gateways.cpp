@@ -7,7 +7,7 @@ namespace {
 // The limit of a region: one gateway for each VPC, as on AWS.
 constexpr size_t kGatewaysMax = 500;
 
-aws::InternetGateway shown(const Context& context, const InternetGateway& gateway) {
+aws::InternetGateway to_shape(const Context& context, const InternetGateway& gateway) {
   aws::InternetGateway out;
   out.attachments.emplace();
   if (!gateway.vpc.empty())
@@ -27,7 +27,7 @@ Outcome<aws::CreateInternetGatewayResult> create_internet_gateway(
   gateway.id = edit.make_id(kGatewayId.prefix);
   gateway.tags = TRY(tags_for(kGatewayId, in.tag_specifications));
   const InternetGateway& made = edit.networks.gateways[gateway.id] = gateway;
-  return aws::CreateInternetGatewayResult{.internet_gateway = shown(edit.context, made)};
+  return aws::CreateInternetGatewayResult{.internet_gateway = to_shape(edit.context, made)};
 }
 
 using Gateway = aws::InternetGateway;
@@ -50,7 +50,7 @@ Outcome<aws::DescribeInternetGatewaysResult> describe_internet_gateways(
   std::vector<Gateway> all;
   for (const InternetGateway* gateway :
        TRY(named(networks.gateways, kGatewayId, in.internet_gateway_ids)))
-    all.push_back(shown(context, *gateway));
+    all.push_back(to_shape(context, *gateway));
   TRY(keep_matching(in.filters, kGatewayAttributes, all));
   aws::DescribeInternetGatewaysResult out;
   out.internet_gateways = TRY(page_of(

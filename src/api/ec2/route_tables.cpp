@@ -31,7 +31,8 @@ aws::RouteTableAssociation shown_association(const RouteTable& table, const std:
   return out;
 }
 
-aws::RouteTable shown(const Networks& networks, const Context& context, const RouteTable& table) {
+aws::RouteTable to_shape(const Networks& networks, const Context& context,
+                         const RouteTable& table) {
   aws::RouteTable out;
   out.associations.emplace();
   if (!table.main_association.empty())
@@ -67,7 +68,7 @@ Outcome<aws::CreateRouteTableResult> create_route_table(const Edit& edit,
   table.tags = TRY(tags_for(kRouteTableId, in.tag_specifications));
   const RouteTable& made = networks.route_tables[table.id] = table;
   aws::CreateRouteTableResult out;
-  out.route_table = shown(networks, edit.context, made);
+  out.route_table = to_shape(networks, edit.context, made);
   out.client_token = in.client_token;
   return out;
 }
@@ -135,7 +136,7 @@ Outcome<aws::DescribeRouteTablesResult> describe_route_tables(
   std::vector<Table> all;
   for (const RouteTable* table :
        TRY(named(networks.route_tables, kRouteTableId, in.route_table_ids)))
-    all.push_back(shown(networks, context, *table));
+    all.push_back(to_shape(networks, context, *table));
   TRY(keep_matching(in.filters, kTableAttributes, all));
   aws::DescribeRouteTablesResult out;
   out.route_tables = TRY(page_of(

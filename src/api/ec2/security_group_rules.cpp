@@ -198,7 +198,8 @@ Description description_of(const SecurityGroup& group, const Rule& rule) {
   return out;
 }
 
-aws::SecurityGroupRule shown(const Context& context, const SecurityGroup& group, const Rule& rule) {
+aws::SecurityGroupRule to_shape(const Context& context, const SecurityGroup& group,
+                                const Rule& rule) {
   auto out = description_of<aws::SecurityGroupRule>(group, rule);
   out.group_owner_id = context.principal.account;
   if (!rule.group.empty()) {
@@ -271,7 +272,7 @@ void add_authorize(OperationTable& table, const Store& store, bool egress) {
         return duplicate(rule);
       rule.id = edit.make_id(kRuleId.prefix);
       rule.tags = tags;
-      out.security_group_rules->push_back(shown(edit.context, group, rule));
+      out.security_group_rules->push_back(to_shape(edit.context, group, rule));
       group.rules.push_back(std::move(rule));
     }
     if (size_t(std::ranges::count(group.rules, egress, &Rule::egress)) > kRulesMax)
@@ -282,8 +283,8 @@ void add_authorize(OperationTable& table, const Store& store, bool egress) {
 }
 
 // Removes the rules with these ids from the group.
-Outcome<std::vector<Rule>> take_by_id(SecurityGroup& group, bool egress,
-                                      const std::vector<std::string>& ids) {
+Outcome<std::vector<Rule>> remove_by_id(SecurityGroup& group, bool egress,
+                                        const std::vector<std::string>& ids) {
   std::vector<Rule> taken;
   for (const std::string& id : ids) {
     const auto found = std::ranges::find(group.rules, id, &Rule::id);
@@ -296,8 +297,9 @@ Outcome<std::vector<Rule>> take_by_id(SecurityGroup& group, bool egress,
 
 // Removes equal rules from the group. In the default VPC, unknown rules are returned in `unknown`;
 // elsewhere they are an error.
-Outcome<std::vector<Rule>> take_equal(const Networks& networks, SecurityGroup& group,
-                                      const std::vector<Rule>& rules, std::vector<Rule>& unknown) {
+Outcome<std::vector<Rule>> remove_equal(const Networks& networks, SecurityGroup& group,
+                                        const std::vector<Rule>& rules,
+                                        std::vector<Rule>& unknown) {
   std::vector<Rule> taken;
   for (const Rule& rule : rules) {
     const auto found =
@@ -325,10 +327,10 @@ void add_revoke(OperationTable& table, const Store& store, bool egress) {
     SecurityGroup& group = *TRY(group_of(edit.networks, in.group_id, name));
     std::vector<Rule> taken, unknown;
     if (in.security_group_rule_ids && !in.security_group_rule_ids->empty()) {
-      taken = TRY(take_by_id(group, egress, *in.security_group_rule_ids));
+      taken = TRY(remove_by_id(group, egress, *in.security_group_rule_ids));
     } else {
       const auto rules = TRY(rules_of(edit.networks, group, egress, in));
-      taken = TRY(take_equal(edit.networks, group, rules, unknown));
+      taken = TRY(remove_equal(edit.networks, group, rules, unknown));
     }
     Out out;
     out.return_ = true;
@@ -351,7 +353,7 @@ Outcome<aws::DescribeSecurityGroupRulesResult> describe_security_group_rules(
     const aws::DescribeSecurityGroupRulesRequest& in) {
   std::map<std::string, aws::SecurityGroupRule> by_id;
   for (const auto& [id, group] : networks.groups)
-    for (const Rule& rule : group.rules) by_id.emplace(rule.id, shown(context, group, rule));
+    for (const Rule& rule : group.rules) by_id.emplace(rule.id, to_shape(context, group, rule));
   std::vector<aws::SecurityGroupRule> wanted;
   for (const aws::SecurityGroupRule* rule : TRY(named(by_id, kRuleId, in.security_group_rule_ids)))
     wanted.push_back(*rule);

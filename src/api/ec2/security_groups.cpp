@@ -80,7 +80,7 @@ Outcome<aws::CreateSecurityGroupResult> create_security_group(
   return out;
 }
 
-aws::SecurityGroup shown(const Context& context, const SecurityGroup& group) {
+aws::SecurityGroup to_shape(const Context& context, const SecurityGroup& group) {
   aws::SecurityGroup out;
   out.group_id = group.id;
   out.ip_permissions_egress = shown_permissions(context, group, true);
@@ -159,7 +159,7 @@ Outcome<aws::DescribeSecurityGroupsResult> describe_security_groups(
     if (std::ranges::find(wanted, group) == wanted.end()) wanted.push_back(group);
   }
   std::vector<Group> all;
-  for (const SecurityGroup* group : wanted) all.push_back(shown(context, *group));
+  for (const SecurityGroup* group : wanted) all.push_back(to_shape(context, *group));
   TRY(keep_matching(in.filters, kGroupAttributes, all));
   aws::DescribeSecurityGroupsResult out;
   out.security_groups = TRY(page_of(

@@ -11,7 +11,7 @@ constexpr size_t kSubnetsMax = 5'000;
 constexpr unsigned kSubnetPrefixBitsMax = 28;  // as AWS
 constexpr int64_t kReservedAddresses = 5;      // of each subnet, as AWS
 
-aws::Subnet shown(const Context& context, const Subnet& subnet) {
+aws::Subnet to_shape(const Context& context, const Subnet& subnet) {
   aws::Subnet out;
   out.availability_zone = subnet.zone;
   out.availability_zone_id = zone_id(context.region, subnet.zone);
@@ -104,7 +104,7 @@ Outcome<aws::CreateSubnetResult> create_subnet(const Edit& edit,
   subnet.vpc = vpc.id;
   subnet.tags = TRY(tags_for(kSubnetId, in.tag_specifications));
   const Subnet& made = networks.subnets[subnet.id] = subnet;
-  return aws::CreateSubnetResult{.subnet = shown(edit.context, made)};
+  return aws::CreateSubnetResult{.subnet = to_shape(edit.context, made)};
 }
 
 constexpr Attribute<aws::Subnet> kSubnetAttributes[] = {
@@ -137,7 +137,7 @@ Outcome<aws::DescribeSubnetsResult> describe_subnets(const Networks& networks,
                                                      const aws::DescribeSubnetsRequest& in) {
   std::vector<aws::Subnet> all;
   for (const Subnet* subnet : TRY(named(networks.subnets, kSubnetId, in.subnet_ids)))
-    all.push_back(shown(context, *subnet));
+    all.push_back(to_shape(context, *subnet));
   TRY(keep_matching(in.filters, kSubnetAttributes, all));
   aws::DescribeSubnetsResult out;
   out.subnets = TRY(page_of(

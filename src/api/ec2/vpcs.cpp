@@ -17,7 +17,7 @@ std::string dhcp_options_of(const Networks& networks) {
   return "dopt-" + vpc->id.substr(kVpcId.prefix.size());
 }
 
-aws::Vpc shown(const Networks& networks, const Context& context, const Vpc& vpc) {
+aws::Vpc to_shape(const Networks& networks, const Context& context, const Vpc& vpc) {
   aws::Vpc out;
   out.owner_id = context.principal.account;
   out.instance_tenancy = vpc.tenancy;
@@ -63,7 +63,7 @@ Outcome<aws::CreateVpcResult> create_vpc(const Edit& edit, const aws::CreateVpcR
   Vpc& vpc = add_vpc(edit.networks, to_string(*block), edit.make_id);
   vpc.tenancy = in.instance_tenancy.value_or("default");
   vpc.tags = std::move(tags);
-  aws::CreateVpcResult out{.vpc = shown(edit.networks, edit.context, vpc)};
+  aws::CreateVpcResult out{.vpc = to_shape(edit.networks, edit.context, vpc)};
   out.vpc->state = "pending";  // as on AWS, though it is available at once
   return out;
 }
@@ -74,7 +74,7 @@ Outcome<aws::CreateDefaultVpcResult> create_default_vpc(const Edit& edit,
     return ec2_failure("DefaultVpcAlreadyExists",
                        "A Default VPC already exists for this account in this region.");
   const Vpc& vpc = add_default_vpc(edit.networks, edit.context.region, edit.make_id);
-  return aws::CreateDefaultVpcResult{.vpc = shown(edit.networks, edit.context, vpc)};
+  return aws::CreateDefaultVpcResult{.vpc = to_shape(edit.networks, edit.context, vpc)};
 }
 
 constexpr Attribute<aws::Vpc> kVpcAttributes[] = {
@@ -103,7 +103,7 @@ Outcome<aws::DescribeVpcsResult> describe_vpcs(const Networks& networks, const C
                                                const aws::DescribeVpcsRequest& in) {
   std::vector<aws::Vpc> all;
   for (const Vpc* vpc : TRY(named(networks.vpcs, kVpcId, in.vpc_ids)))
-    all.push_back(shown(networks, context, *vpc));
+    all.push_back(to_shape(networks, context, *vpc));
   TRY(keep_matching(in.filters, kVpcAttributes, all));
   aws::DescribeVpcsResult out;
   out.vpcs = TRY(page_of(

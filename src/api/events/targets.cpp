@@ -133,7 +133,7 @@ Outcome<aws::RemoveTargetsResponse> remove_targets(EventBus& bus, const Context&
   return out;
 }
 
-aws::Target shown(const Target& target) {
+aws::Target to_shape(const Target& target) {
   const auto if_given = [](const std::string& text) {
     return text.empty() ? std::nullopt : std::optional(text);
   };
@@ -171,7 +171,7 @@ Outcome<aws::ListTargetsByRuleResponse> list_targets(EventBus& bus, const Contex
   const PageOf page = TRY(page_of(ids, in.next_token, in.limit));
   aws::ListTargetsByRuleResponse out{.targets = std::vector<aws::Target>(),
                                      .next_token = page.next_token};
-  for (size_t i = page.first; i < page.end; ++i) out.targets->push_back(shown(rule->targets[i]));
+  for (size_t i = page.first; i < page.end; ++i) out.targets->push_back(to_shape(rule->targets[i]));
   return out;
 }
 

@@ -18,7 +18,7 @@ Failure no_association(const std::string& id) {
                      "Data repository association '" + shorten(id, 60) + "' does not exist.");
 }
 
-aws::DataRepositoryAssociation shown(const Context& context, const Association& each) {
+aws::DataRepositoryAssociation to_shape(const Context& context, const Association& each) {
   aws::DataRepositoryAssociation out;
   out.association_id = each.id;
   out.resource_arn = fsx_arn(context.region, context.principal.account,
@@ -104,7 +104,7 @@ Outcome<aws::CreateDataRepositoryAssociationResponse> create_association(
     return {};
   })));
   if (failure) return *failure;
-  return aws::CreateDataRepositoryAssociationResponse{.association = shown(context, made)};
+  return aws::CreateDataRepositoryAssociationResponse{.association = to_shape(context, made)};
 }
 
 // Returns whether an association matches each filter, which is one of the filter's values.
@@ -144,7 +144,7 @@ Outcome<aws::DescribeDataRepositoryAssociationsResponse> describe_associations(
         const auto passed = passes(each, filters);
         return passed && *passed && (ids.empty() || std::ranges::find(ids, each.id) != ids.end());
       },
-      [&](const std::string&, const Association& each) { return shown(context, each); }));
+      [&](const std::string&, const Association& each) { return to_shape(context, each); }));
   return out;
 }
 
@@ -173,7 +173,7 @@ Outcome<aws::UpdateDataRepositoryAssociationResponse> update_association(
     return {};
   }));
   if (failure) return *failure;
-  return aws::UpdateDataRepositoryAssociationResponse{.association = shown(context, after)};
+  return aws::UpdateDataRepositoryAssociationResponse{.association = to_shape(context, after)};
 }
 
 Outcome<aws::DeleteDataRepositoryAssociationResponse> delete_association(

@@ -44,8 +44,8 @@ aws::DataRepositoryConfiguration shown_repository(const LustreFileSystem& each) 
   return out;
 }
 
-aws::FileSystem shown(const Services& services, const std::string& key,
-                      const LustreFileSystem& each) {
+aws::FileSystem to_shape(const Services& services, const std::string& key,
+                         const LustreFileSystem& each) {
   const std::string region = file_systems::region_of(key);
   aws::FileSystem out;
   out.owner_id = each.account;
@@ -185,7 +185,7 @@ Outcome<aws::CreateFileSystemResponse> create(const Settings& settings, const Se
   const auto made = present->file_systems.find(key);
   aws::CreateFileSystemResponse out;
   out.file_system =
-      shown(services, key, made == present->file_systems.end() ? requested : made->second);
+      to_shape(services, key, made == present->file_systems.end() ? requested : made->second);
   return out;
 }
 
@@ -205,7 +205,7 @@ Outcome<aws::DescribeFileSystemsResponse> describe(const Services& services, con
         return ids.empty() || std::ranges::find(ids, each.id) != ids.end();
       },
       [&](const std::string& key, const LustreFileSystem& each) {
-        return shown(services, key, each);
+        return to_shape(services, key, each);
       }));
   return out;
 }
@@ -273,7 +273,7 @@ Outcome<aws::UpdateFileSystemResponse> update(const Services& services, const Co
   })));
   if (failure) return *failure;
   aws::UpdateFileSystemResponse out;
-  out.file_system = shown(services, key, after);
+  out.file_system = to_shape(services, key, after);
   return out;
 }
 

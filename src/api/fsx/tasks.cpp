@@ -38,8 +38,8 @@ aws::DataRepositoryTaskStatus shown_status(const Context& context, const Reposit
   return out;
 }
 
-aws::DataRepositoryTask shown(const Services& services, const Context& context,
-                              const RepositoryTask& each) {
+aws::DataRepositoryTask to_shape(const Services& services, const Context& context,
+                                 const RepositoryTask& each) {
   aws::DataRepositoryTask out;
   out.task_id = each.id;
   out.lifecycle = state_text(each.state);
@@ -141,7 +141,7 @@ Outcome<aws::CreateDataRepositoryTaskResponse> create_task(
   })));
   if (failure) return *failure;
   return aws::CreateDataRepositoryTaskResponse{.data_repository_task =
-                                                   shown(services, context, made)};
+                                                   to_shape(services, context, made)};
 }
 
 Outcome<bool> passes(const RepositoryTask& each,
@@ -179,7 +179,7 @@ Outcome<aws::DescribeDataRepositoryTasksResponse> describe_tasks(
         return passed && *passed && (ids.empty() || std::ranges::find(ids, each.id) != ids.end());
       },
       [&](const std::string&, const RepositoryTask& each) {
-        return shown(services, context, each);
+        return to_shape(services, context, each);
       }));
   return out;
 }

@@ -9,8 +9,8 @@ namespace {
 using policy::InstanceProfile;
 
 // Describes a profile. `whole`: with tags, which lists leave out.
-iam::InstanceProfile shown(const Identities& identities, const InstanceProfile& profile,
-                           bool whole) {
+iam::InstanceProfile to_shape(const Identities& identities, const InstanceProfile& profile,
+                              bool whole) {
   iam::InstanceProfile out;
   out.path = profile.path;
   out.instance_profile_name = profile.name;
@@ -31,7 +31,7 @@ Result<Out> list_of(const Identities& identities, const In& in,
                     const std::vector<const InstanceProfile*>& all) {
   std::vector<iam::InstanceProfile> described;
   for (const InstanceProfile* profile : all)
-    described.push_back(shown(identities, *profile, false));
+    described.push_back(to_shape(identities, *profile, false));
   Out out;
   out.instance_profiles = TRY(page_of(
       in, std::move(described),
@@ -45,7 +45,8 @@ void add_reads(OperationTable& table, const Services& services) {
       [](const Identities& identities, const Context&,
          const iam::GetInstanceProfileRequest& in) -> Result<iam::GetInstanceProfileResponse> {
         const auto* found = TRY(policy::instance_profile_of(identities, *in.instance_profile_name));
-        return iam::GetInstanceProfileResponse{.instance_profile = shown(identities, *found, true)};
+        return iam::GetInstanceProfileResponse{.instance_profile =
+                                                   to_shape(identities, *found, true)};
       });
   add_read<iam::ListInstanceProfiles>(
       table, services,
@@ -95,7 +96,7 @@ void add_instance_profiles(OperationTable& table, const Services& services) {
         TRY(policy::add_instance_profile(next, std::move(profile)));
         return iam::CreateInstanceProfileResponse{
             .instance_profile =
-                shown(next, *next.find_instance_profile(*in.instance_profile_name), true)};
+                to_shape(next, *next.find_instance_profile(*in.instance_profile_name), true)};
       });
   add_change<iam::DeleteInstanceProfile>(
       table, services, [](Identities& next, const iam::DeleteInstanceProfileRequest& in) {

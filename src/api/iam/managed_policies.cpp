@@ -12,7 +12,7 @@ using policy::VersionedPolicy;
 
 std::string version_id(int number) { return "v" + std::to_string(number); }
 
-iam::Policy shown(const Identities& identities, const VersionedPolicy& policy, bool whole) {
+iam::Policy to_shape(const Identities& identities, const VersionedPolicy& policy, bool whole) {
   iam::Policy out;
   out.policy_name = policy.name;
   out.policy_id = policy.id;
@@ -31,7 +31,8 @@ iam::Policy shown(const Identities& identities, const VersionedPolicy& policy, b
   return out;
 }
 
-iam::PolicyVersion shown(const VersionedPolicy& policy, const PolicyVersion& version, bool whole) {
+iam::PolicyVersion to_shape(const VersionedPolicy& policy, const PolicyVersion& version,
+                            bool whole) {
   iam::PolicyVersion out;
   if (whole) out.document = percent_encode(version.document.text);
   out.version_id = version_id(version.number);
@@ -56,7 +57,7 @@ Outcome<iam::CreatePolicyResponse> create_policy(IdentityStore& store, Identitie
   policy.versions.push_back({1, std::move(document), context.now});
   const std::string arn = policy.arn;
   TRY(policy::add_managed_policy(next, std::move(policy)));
-  return iam::CreatePolicyResponse{.policy = shown(next, *next.find_policy(arn), true)};
+  return iam::CreatePolicyResponse{.policy = to_shape(next, *next.find_policy(arn), true)};
 }
 
 bool is_listed(const Identities& identities, const VersionedPolicy& policy,
@@ -75,7 +76,7 @@ Result<iam::ListPoliciesResponse> list_policies(const Identities& identities, co
                                                 const iam::ListPoliciesRequest& in) {
   std::vector<iam::Policy> all;
   for (const auto& [arn, policy] : identities.policies())
-    if (is_listed(identities, *policy, in)) all.push_back(shown(identities, *policy, false));
+    if (is_listed(identities, *policy, in)) all.push_back(to_shape(identities, *policy, false));
   iam::ListPoliciesResponse out;
   out.policies = TRY(page_of(
       in, std::move(all), [](const iam::Policy& each) { return *each.arn; }, out));
@@ -90,21 +91,22 @@ Outcome<iam::CreatePolicyVersionResponse> create_version(
       next, *in.policy_arn, std::move(document), in.set_as_default.value_or(false), context.now));
   const VersionedPolicy& policy = *next.find_policy(*in.policy_arn);
   return iam::CreatePolicyVersionResponse{.policy_version =
-                                              shown(policy, *policy.version(number), false)};
+                                              to_shape(policy, *policy.version(number), false)};
 }
 
 Result<iam::GetPolicyVersionResponse> get_version(const Identities& identities, const Context&,
                                                   const iam::GetPolicyVersionRequest& in) {
   const VersionedPolicy& policy = *TRY(policy::policy_of(identities, *in.policy_arn));
   const PolicyVersion& version = *TRY(policy::version_of(policy, *in.version_id));
-  return iam::GetPolicyVersionResponse{.policy_version = shown(policy, version, true)};
+  return iam::GetPolicyVersionResponse{.policy_version = to_shape(policy, version, true)};
 }
 
 Result<iam::ListPolicyVersionsResponse> list_versions(const Identities& identities, const Context&,
                                                       const iam::ListPolicyVersionsRequest& in) {
   const VersionedPolicy& policy = *TRY(policy::policy_of(identities, *in.policy_arn));
   std::vector<iam::PolicyVersion> all;
-  for (const PolicyVersion& version : policy.versions) all.push_back(shown(policy, version, false));
+  for (const PolicyVersion& version : policy.versions)
+    all.push_back(to_shape(policy, version, false));
   iam::ListPolicyVersionsResponse out;
   out.versions = TRY(page_of(
       in, std::move(all), [](const iam::PolicyVersion& each) { return *each.version_id; }, out));
@@ -187,7 +189,7 @@ void add_managed_policies(OperationTable& table, const Services& services) {
       [](const Identities& identities, const Context&,
          const iam::GetPolicyRequest& in) -> Result<iam::GetPolicyResponse> {
         const VersionedPolicy& policy = *TRY(policy::policy_of(identities, *in.policy_arn));
-        return iam::GetPolicyResponse{.policy = shown(identities, policy, true)};
+        return iam::GetPolicyResponse{.policy = to_shape(identities, policy, true)};
       });
   add_read<iam::ListPolicies>(table, services, list_policies);
   add_change<iam::DeletePolicy>(table, services,

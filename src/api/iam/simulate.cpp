@@ -158,7 +158,7 @@ Outcome<Done> add_context(Simulated& to, const In& in) {
   return Done{};
 }
 
-std::vector<iam::Statement> shown(const std::vector<policy::MatchedStatement>& matched) {
+std::vector<iam::Statement> to_shape(const std::vector<policy::MatchedStatement>& matched) {
   std::vector<iam::Statement> out;
   for (const auto& each : matched) {
     iam::Statement statement{.source_policy_id = each.policy_id,
@@ -180,7 +180,7 @@ iam::ResourceSpecificResult decide(Simulated& simulated, const std::string& acti
   iam::ResourceSpecificResult out;
   out.eval_resource_name = resource;
   out.eval_resource_decision = std::string(policy::decision_name(done.decision.verdict));
-  out.matched_statements = shown(done.matched);
+  out.matched_statements = to_shape(done.matched);
   out.missing_context_values = done.missing_keys;
   if (done.allowed_by_boundary)
     out.permissions_boundary_decision_detail = iam::PermissionsBoundaryDecisionDetail{

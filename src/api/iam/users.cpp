@@ -8,7 +8,7 @@ namespace {
 using policy::Group;
 using policy::User;
 
-iam::User shown(const Identities& identities, const User& user, bool whole) {
+iam::User to_shape(const Identities& identities, const User& user, bool whole) {
   iam::User out;
   out.path = user.path;
   out.user_name = user.name;
@@ -21,7 +21,7 @@ iam::User shown(const Identities& identities, const User& user, bool whole) {
   return out;
 }
 
-iam::Group shown(const Identities& identities, const Group& group) {
+iam::Group to_shape(const Identities& identities, const Group& group) {
   iam::Group out;
   out.path = group.path;
   out.group_name = group.name;
@@ -42,7 +42,7 @@ Outcome<iam::CreateUserResponse> create_user(IdentityStore& store, Identities& n
   user.tags = tags_in(in.tags);
   user.boundary = in.permissions_boundary.value_or("");
   TRY(policy::add_user(next, std::move(user)));
-  return iam::CreateUserResponse{.user = shown(next, *next.find_user(*in.user_name), true)};
+  return iam::CreateUserResponse{.user = to_shape(next, *next.find_user(*in.user_name), true)};
 }
 
 // Finds the user of a request; without a name, the caller. The owner may have no record.
@@ -59,15 +59,15 @@ Result<iam::GetUserResponse> get_user(const Identities& identities, const Contex
     owner.create_date = Instant{};
     return iam::GetUserResponse{.user = std::move(owner)};
   }
-  return iam::GetUserResponse{.user =
-                                  shown(identities, *TRY(policy::user_of(identities, name)), true)};
+  return iam::GetUserResponse{
+      .user = to_shape(identities, *TRY(policy::user_of(identities, name)), true)};
 }
 
 Result<iam::ListUsersResponse> list_users(const Identities& identities, const Context&,
                                           const iam::ListUsersRequest& in) {
   std::vector<iam::User> all;
   for (const auto& [name, user] : identities.users())
-    if (has_prefix(user->path, in.path_prefix)) all.push_back(shown(identities, *user, false));
+    if (has_prefix(user->path, in.path_prefix)) all.push_back(to_shape(identities, *user, false));
   iam::ListUsersResponse out;
   out.users = TRY(page_of(
       in, std::move(all), [](const iam::User& user) { return *user.user_name; }, out));
@@ -79,9 +79,9 @@ Result<iam::GetGroupResponse> get_group(const Identities& identities, const Cont
   const Group& group = *TRY(policy::group_of(identities, *in.group_name));
   std::vector<iam::User> members;
   for (const auto& [name, user] : identities.users())
-    if (user->groups.contains(group.name)) members.push_back(shown(identities, *user, false));
+    if (user->groups.contains(group.name)) members.push_back(to_shape(identities, *user, false));
   iam::GetGroupResponse out;
-  out.group = shown(identities, group);
+  out.group = to_shape(identities, group);
   out.users = TRY(page_of(
       in, std::move(members), [](const iam::User& user) { return *user.user_name; }, out));
   return out;
@@ -91,7 +91,7 @@ Result<iam::ListGroupsResponse> list_groups(const Identities& identities, const 
                                             const iam::ListGroupsRequest& in) {
   std::vector<iam::Group> all;
   for (const auto& [name, group] : identities.groups())
-    if (has_prefix(group->path, in.path_prefix)) all.push_back(shown(identities, *group));
+    if (has_prefix(group->path, in.path_prefix)) all.push_back(to_shape(identities, *group));
   iam::ListGroupsResponse out;
   out.groups = TRY(page_of(
       in, std::move(all), [](const iam::Group& group) { return *group.group_name; }, out));
@@ -102,7 +102,8 @@ Result<iam::ListGroupsForUserResponse> list_groups_for_user(
     const Identities& identities, const Context&, const iam::ListGroupsForUserRequest& in) {
   std::vector<iam::Group> all;
   for (const std::string& name : TRY(policy::user_of(identities, *in.user_name))->groups)
-    if (const Group* group = identities.find_group(name)) all.push_back(shown(identities, *group));
+    if (const Group* group = identities.find_group(name))
+      all.push_back(to_shape(identities, *group));
   iam::ListGroupsForUserResponse out;
   out.groups = TRY(page_of(
       in, std::move(all), [](const iam::Group& group) { return *group.group_name; }, out));
@@ -162,7 +163,7 @@ void add_groups(OperationTable& table, const Services& services) {
         group.id = services.identities->make_id("AGPA");
         group.created = context.now;
         TRY(policy::add_group(next, std::move(group)));
-        return iam::CreateGroupResponse{.group = shown(next, *next.find_group(*in.group_name))};
+        return iam::CreateGroupResponse{.group = to_shape(next, *next.find_group(*in.group_name))};
       });
   add_read<iam::GetGroup>(table, services, get_group);
   add_read<iam::ListGroups>(table, services, list_groups);

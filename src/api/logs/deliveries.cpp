@@ -21,8 +21,8 @@ constexpr std::pair<DeliveryType, const char*> kTypes[] = {
 constexpr std::pair<DeliveryFormat, const char*> kFormats[] = {
     {DeliveryFormat::plain, "plain"}, {DeliveryFormat::json, "json"}, {DeliveryFormat::raw, "raw"}};
 
-Outcome<aws::Delivery> shown(Deliveries& deliveries, const Context& context, const std::string& id,
-                             const log_routing::LogDelivery& delivery) {
+Outcome<aws::Delivery> to_shape(Deliveries& deliveries, const Context& context,
+                                const std::string& id, const log_routing::LogDelivery& delivery) {
   const auto destination =
       TRY_DELIVERY(deliveries.catalogue().destination(context.region, delivery.destination));
   const auto& options = delivery.options;
@@ -70,7 +70,7 @@ Outcome<aws::CreateDeliveryResponse> create(Deliveries& deliveries, const Contex
   const std::string id = TRY_DELIVERY(catalogue.create(context.region, std::move(delivery)));
   TRY_DELIVERY(deliveries.reload());
   const auto stored = TRY_DELIVERY(catalogue.delivery(context.region, id));
-  auto out = TRY(shown(deliveries, context, id, stored));
+  auto out = TRY(to_shape(deliveries, context, id, stored));
   return aws::CreateDeliveryResponse{.delivery = std::move(out)};
 }
 
@@ -82,7 +82,7 @@ Outcome<aws::DescribeDeliveriesResponse> describe(Deliveries& deliveries, const 
     if (!in.delivery_source_names ||
         std::ranges::find(*in.delivery_source_names, delivery.source) !=
             in.delivery_source_names->end())
-      out.deliveries->push_back(TRY(shown(deliveries, context, id, delivery)));
+      out.deliveries->push_back(TRY(to_shape(deliveries, context, id, delivery)));
   out.next_token =
       TRY(cut_delivery_page(*out.deliveries, size_t(in.limit.value_or(kListDefault)), in.next_token,
                             [](const aws::Delivery& each) { return *each.id; }));
@@ -114,7 +114,7 @@ void add_deliveries(OperationTable& table, const Services& services) {
       [&all](const Context& context,
              const aws::GetDeliveryRequest& in) -> Outcome<aws::GetDeliveryResponse> {
         const auto found = TRY_DELIVERY(all.catalogue().delivery(context.region, *in.id));
-        auto out = TRY(shown(all, context, *in.id, found));
+        auto out = TRY(to_shape(all, context, *in.id, found));
         return aws::GetDeliveryResponse{.delivery = std::move(out)};
       });
   table.add<aws::DescribeDeliveries>(

@@ -15,8 +15,8 @@ namespace {
 namespace aws = shapes::logs;
 using log_routing::Deliveries;
 
-aws::DeliveryDestination shown(const Context& context, const std::string& name,
-                               const log_routing::DeliveryDestination& destination) {
+aws::DeliveryDestination to_shape(const Context& context, const std::string& name,
+                                  const log_routing::DeliveryDestination& destination) {
   aws::DeliveryDestination out{
       .name = name,
       .arn = arn_of(context, "delivery-destination", name),
@@ -52,7 +52,7 @@ Outcome<aws::PutDeliveryDestinationResponse> put_destination(
       TRY_DELIVERY(catalogue.put_destination(context.region, *in.name, std::move(wanted)));
   TRY_DELIVERY(deliveries.reload());
   return aws::PutDeliveryDestinationResponse{.delivery_destination =
-                                                 shown(context, *in.name, stored)};
+                                                 to_shape(context, *in.name, stored)};
 }
 
 Outcome<aws::DescribeDeliveryDestinationsResponse> describe(
@@ -63,7 +63,7 @@ Outcome<aws::DescribeDeliveryDestinationsResponse> describe(
   for (const auto& [name, destination] :
        TRY_DELIVERY(deliveries.catalogue().destinations(context.region)))
     if (!in.names || std::ranges::find(*in.names, name) != in.names->end())
-      out.delivery_destinations->push_back(shown(context, name, destination));
+      out.delivery_destinations->push_back(to_shape(context, name, destination));
   out.next_token = TRY(cut_delivery_page(
       *out.delivery_destinations, size_t(in.limit.value_or(kListDefault)), in.next_token,
       [](const aws::DeliveryDestination& each) { return *each.name; }));
@@ -104,7 +104,7 @@ void add_delivery_destinations(OperationTable& table, const Services& services) 
           -> Outcome<aws::GetDeliveryDestinationResponse> {
         const auto found = TRY_DELIVERY(all.catalogue().destination(context.region, *in.name));
         return aws::GetDeliveryDestinationResponse{.delivery_destination =
-                                                       shown(context, *in.name, found)};
+                                                       to_shape(context, *in.name, found)};
       });
   table.add<aws::DescribeDeliveryDestinations>(
       [&all](const Context& context, const auto& in) { return describe(all, context, in); });

@@ -13,8 +13,8 @@ namespace aws = shapes::logs;
 using log_routing::Deliveries;
 using log_routing::DeliveryCatalogue;
 
-aws::DeliverySource shown(const Context& context, const std::string& name,
-                          const log_routing::DeliverySource& source) {
+aws::DeliverySource to_shape(const Context& context, const std::string& name,
+                             const log_routing::DeliverySource& source) {
   aws::DeliverySource out{.name = name,
                           .arn = arn_of(context, "delivery-source", name),
                           .resource_arns = std::vector{source.resource_arn},
@@ -36,7 +36,7 @@ Outcome<aws::PutDeliverySourceResponse> put_source(Deliveries& deliveries, const
   TRY_DELIVERY(deliveries.catalogue().put_source(context.region, *in.name, std::move(source)));
   TRY_DELIVERY(deliveries.reload());
   const auto stored = TRY_DELIVERY(deliveries.catalogue().source(context.region, *in.name));
-  return aws::PutDeliverySourceResponse{.delivery_source = shown(context, *in.name, stored)};
+  return aws::PutDeliverySourceResponse{.delivery_source = to_shape(context, *in.name, stored)};
 }
 
 Outcome<aws::DescribeDeliverySourcesResponse> describe(
@@ -46,7 +46,7 @@ Outcome<aws::DescribeDeliverySourcesResponse> describe(
   for (const auto& [name, source] : TRY_DELIVERY(deliveries.catalogue().sources(context.region)))
     if (!in.resource_arns ||
         std::ranges::find(*in.resource_arns, source.resource_arn) != in.resource_arns->end())
-      out.delivery_sources->push_back(shown(context, name, source));
+      out.delivery_sources->push_back(to_shape(context, name, source));
   out.next_token = TRY(
       cut_delivery_page(*out.delivery_sources, size_t(in.limit.value_or(kListDefault)),
                         in.next_token, [](const aws::DeliverySource& each) { return *each.name; }));
@@ -61,13 +61,12 @@ void add_delivery_sources(OperationTable& table, const Services& services) {
   table.add<aws::PutDeliverySource>([&deliveries](const Context& context, const auto& in) {
     return put_source(deliveries, context, in);
   });
-  table.add<aws::GetDeliverySource>(
-      [&deliveries](
-          const Context& context,
-          const aws::GetDeliverySourceRequest& in) -> Outcome<aws::GetDeliverySourceResponse> {
-        const auto found = TRY_DELIVERY(deliveries.catalogue().source(context.region, *in.name));
-        return aws::GetDeliverySourceResponse{.delivery_source = shown(context, *in.name, found)};
-      });
+  table.add<aws::GetDeliverySource>([&deliveries](const Context& context,
+                                                  const aws::GetDeliverySourceRequest& in)
+                                        -> Outcome<aws::GetDeliverySourceResponse> {
+    const auto found = TRY_DELIVERY(deliveries.catalogue().source(context.region, *in.name));
+    return aws::GetDeliverySourceResponse{.delivery_source = to_shape(context, *in.name, found)};
+  });
   table.add<aws::DescribeDeliverySources>([&deliveries](const Context& context, const auto& in) {
     return describe(deliveries, context, in);
   });

@@ -17,8 +17,8 @@ namespace aws = shapes::logs;
 // AWS's model has no limit. A policy of IAM may have 10,240 characters.
 constexpr size_t kPolicyBytesMax = 51'200;
 
-aws::Destination shown(const Context& context, const std::string& name,
-                       const log_routing::LogDestination& destination) {
+aws::Destination to_shape(const Context& context, const std::string& name,
+                          const log_routing::LogDestination& destination) {
   aws::Destination out{.destination_name = name,
                        .target_arn = destination.target_arn,
                        .role_arn = destination.role_arn,
@@ -41,7 +41,7 @@ Outcome<aws::PutDestinationResponse> put_destination(log_routing::LogRouter& rou
   const auto destination = TRY_LOGS(std::move(stored));
   TRY_LOGS(router.reload());
   return aws::PutDestinationResponse{.destination =
-                                         shown(context, *in.destination_name, destination)};
+                                         to_shape(context, *in.destination_name, destination)};
 }
 
 Outcome<aws::Nothing> put_policy(log_routing::LogRouter& router, const Context& context,
@@ -74,7 +74,7 @@ Outcome<aws::DescribeDestinationsResponse> describe(log_routing::LogRouter& rout
           {.destination_name = webhook.name, .arn = arn_of(context, "destination", webhook.name)});
   for (const auto& [name, destination] : TRY_LOGS(router.destinations().list(context.region)))
     if (name.starts_with(prefix) && !router.targets().is_destination(name))
-      out.destinations->push_back(shown(context, name, destination));
+      out.destinations->push_back(to_shape(context, name, destination));
   const auto name_of = [](const aws::Destination& each) { return *each.destination_name; };
   std::ranges::sort(*out.destinations, {}, name_of);
   out.next_token = TRY(

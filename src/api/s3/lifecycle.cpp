@@ -17,7 +17,7 @@ void add_tag(LifecycleRule& rule, const s3::Tag& tag) {
 
 // The predicates of a filter or of its And.
 template <class Predicates>
-void take_predicates(LifecycleRule& rule, const Predicates& from) {
+void copy_predicates(LifecycleRule& rule, const Predicates& from) {
   if (from.prefix) rule.prefix = *from.prefix;
   rule.bytes_above = from.object_size_greater_than;
   rule.bytes_below = from.object_size_less_than;
@@ -136,10 +136,10 @@ std::vector<LifecycleRule> rules_in(const s3::BucketLifecycleConfiguration& life
     rule.id = from.id.value_or("");
     rule.prefix = from.prefix.value_or("");
     if (from.filter) {
-      take_predicates(rule, *from.filter);
+      copy_predicates(rule, *from.filter);
       if (from.filter->tag) add_tag(rule, *from.filter->tag);
       if (from.filter->and_) {
-        take_predicates(rule, *from.filter->and_);
+        copy_predicates(rule, *from.filter->and_);
         if (from.filter->and_->tags)
           for (const auto& tag : *from.filter->and_->tags) add_tag(rule, tag);
       }

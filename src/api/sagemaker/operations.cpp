@@ -232,7 +232,7 @@ Outcome<domain::JobKey> tagged_job(const Services& services, const Context& cont
   return key;
 }
 
-std::vector<sagemaker::Tag> shown(const std::vector<domain::Tag>& tags) {
+std::vector<sagemaker::Tag> to_shape(const std::vector<domain::Tag>& tags) {
   std::vector<sagemaker::Tag> out;
   for (const auto& tag : tags)
     if (tag.key != kCreatedByTag) out.push_back({tag.key, tag.value});
@@ -261,7 +261,7 @@ void add_tags(const Services& services, const Context& context,
                             [answer = std::move(answer)](Result<std::vector<domain::Tag>> all) {
                               if (!all)
                                 return answer(translated<sagemaker::AddTagsOutput>(all.error()));
-                              answer(sagemaker::AddTagsOutput{.tags = shown(*all)});
+                              answer(sagemaker::AddTagsOutput{.tags = to_shape(*all)});
                             });
 }
 
@@ -321,7 +321,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
           const sagemaker::ListTagsInput& request) -> Outcome<sagemaker::ListTagsOutput> {
         TRY(tagged_job(services, context, *request.resource_arn));
         return sagemaker::ListTagsOutput{
-            .tags = shown(TRY(services.control.tags(*request.resource_arn)))};
+            .tags = to_shape(TRY(services.control.tags(*request.resource_arn)))};
       });
   table.add_later<sagemaker::DeleteTags>(
       [&](const Context& context, sagemaker::DeleteTagsInput request, auto answer) {

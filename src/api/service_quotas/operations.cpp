@@ -35,8 +35,8 @@ const QuotaService* find_service(const std::string& code) {
   return found == quota_services().end() ? nullptr : &*found;
 }
 
-quotas::ServiceQuota shown(const Context& context, const QuotaService& service,
-                           const ServiceQuota& quota) {
+quotas::ServiceQuota to_shape(const Context& context, const QuotaService& service,
+                              const ServiceQuota& quota) {
   quotas::ServiceQuota out;
   out.service_code = service.code;
   out.service_name = service.name;
@@ -59,7 +59,7 @@ Outcome<std::vector<quotas::ServiceQuota>> all_of(const Settings& settings, cons
   std::vector<quotas::ServiceQuota> out;
   for (const auto& quota :
        service_quotas(settings.quotas(), context.principal.name, context.region))
-    if (quota.service == service_code) out.push_back(shown(context, *service, quota));
+    if (quota.service == service_code) out.push_back(to_shape(context, *service, quota));
   return out;
 }
 

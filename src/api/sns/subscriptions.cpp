@@ -118,7 +118,7 @@ Outcome<aws::ConfirmSubscriptionResponse> confirm(Notifications& all, const Cont
 
 // -- lists and attributes
 
-aws::Subscription shown(const Context& context, const Subscription& each) {
+aws::Subscription to_shape(const Context& context, const Subscription& each) {
   return {.subscription_arn = each.confirmed ? each.arn : std::string(kPending),
           .owner = context.principal.account,
           .protocol = std::string(notify::kProtocols.text(each.protocol)),
@@ -138,7 +138,7 @@ Outcome<Out> list_page(const Notifications& all, const Context& context, const s
   const PageOf page = TRY(page_of(arns, token));
   Out out{.subscriptions = std::vector<aws::Subscription>(), .next_token = page.next_token};
   for (size_t i = page.first; i < page.end; ++i)
-    out.subscriptions->push_back(shown(context, *catalogue->subscription(arns[i])));
+    out.subscriptions->push_back(to_shape(context, *catalogue->subscription(arns[i])));
   return out;
 }
 

@@ -29,8 +29,8 @@ Failure failure_of_campaign(const Error& error) {
   return failure_of(own::kService, error);
 }
 
-own::CampaignRow shown(const campaign::Definition& definition, const campaign::Row& row,
-                       bool with_request) {
+own::CampaignRow to_shape(const campaign::Definition& definition, const campaign::Row& row,
+                          bool with_request) {
   own::CampaignRow out;
   out.number = row.number;
   out.label = row.label;
@@ -68,8 +68,8 @@ own::CampaignRow shown(const campaign::Definition& definition, const campaign::R
   return out;
 }
 
-own::CampaignRegion shown(const std::string& region, const campaign::RegionSum& sum,
-                          const campaign::RegionState& state) {
+own::CampaignRegion to_shape(const std::string& region, const campaign::RegionSum& sum,
+                             const campaign::RegionState& state) {
   const auto rows = [&](std::initializer_list<RowState> states) {
     int64_t count = 0;
     for (const RowState one : states)
@@ -127,14 +127,14 @@ own::Campaign summary_of(const Settings& settings, const campaign::Described& de
   out.regions.emplace();
   for (const auto& [region, sum] : campaign::sum_by_region(metrics, campaign.rows)) {
     const auto state = described.regions.find(region);
-    out.regions->push_back(shown(
+    out.regions->push_back(to_shape(
         region, sum, state == described.regions.end() ? campaign::RegionState() : state->second));
   }
   return out;
 }
 
-own::Campaign shown(const Settings& settings, const campaign::Described& described, bool with_rows,
-                    bool with_requests = false) {
+own::Campaign to_shape(const Settings& settings, const campaign::Described& described,
+                       bool with_rows, bool with_requests = false) {
   const campaign::Campaign& campaign = described.campaign;
   own::Campaign out = summary_of(settings, described);
   set_unless_empty(out.started_by, campaign.started_by.arn);
@@ -147,7 +147,7 @@ own::Campaign shown(const Settings& settings, const campaign::Described& describ
   if (!with_rows) return out;
   out.rows.emplace();
   for (const auto& row : campaign.rows)
-    out.rows->push_back(shown(campaign.definition, row, with_requests));
+    out.rows->push_back(to_shape(campaign.definition, row, with_requests));
   return out;
 }
 
@@ -161,14 +161,14 @@ Outcome<own::Campaign> create(const Settings& settings, const Services& services
   if (!request.dry_run.value_or(false)) {
     const auto made = services.campaigns->create(*definition, by);
     if (!made) return failure_of_campaign(made.error());
-    return shown(settings, *made, true);
+    return to_shape(settings, *made, true);
   }
   auto plan = services.campaigns->plan(*definition, by);
   if (!plan) return failure_of_campaign(plan.error());
   campaign::Described planned;
   planned.campaign = {*definition, context.now, {}, std::move(plan->rows)};
   planned.comparison = std::move(plan->comparison);
-  auto out = shown(settings, planned, true, true);
+  auto out = to_shape(settings, planned, true, true);
   out.status = "Planned";
   return out;
 }
@@ -261,7 +261,7 @@ void add_campaigns(OperationTable& table, const Settings& settings, const Servic
       [&](const Context&, const own::DescribeCampaignRequest& request) -> Outcome<own::Campaign> {
         const auto found = services.campaigns->describe(*request.campaign_name);
         if (!found) return failure_of_campaign(found.error());
-        return shown(settings, *found, !request.without_rows.value_or(false));
+        return to_shape(settings, *found, !request.without_rows.value_or(false));
       });
   table.add<own::ListCampaigns>([&](const Context&, const own::ListCampaignsRequest&) {
     own::ListCampaignsResponse out;

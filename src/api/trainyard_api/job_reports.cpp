@@ -82,7 +82,7 @@ std::string user_of(const std::vector<domain::Tag>& tags) {
   return arn.substr(arn.rfind(':') + 1);
 }
 
-std::vector<own::Tag> shown(const std::vector<domain::Tag>& tags) {
+std::vector<own::Tag> to_shape(const std::vector<domain::Tag>& tags) {
   std::vector<own::Tag> out;
   for (const auto& tag : tags)
     if (tag.key != kCreatedByTag) out.push_back({tag.key, tag.value});
@@ -210,8 +210,8 @@ Result<own::ArrayProgress> progress_of(control::Control& control, const domain::
   return progress;
 }
 
-own::Job shown(const Settings& settings, const domain::Job& job,
-               const std::vector<domain::Tag>& tags, Instant now) {
+own::Job to_shape(const Settings& settings, const domain::Job& job,
+                  const std::vector<domain::Tag>& tags, Instant now) {
   own::Job out;
   out.name = job.key.name;
   if (job.spec.queue) out.display_name = job.spec.display_name;
@@ -238,7 +238,7 @@ own::Job shown(const Settings& settings, const domain::Job& job,
   set_unless_empty(out.note, job.note);
   const auto cost = cost_of_job(settings.prices, job, now);
   out.cost = cost_view(cost, settings.prices.currency);
-  if (auto those = shown(tags); !those.empty()) out.tags = std::move(those);
+  if (auto those = to_shape(tags); !those.empty()) out.tags = std::move(those);
   set_unless_empty(out.user, user_of(tags));
   return out;
 }
@@ -304,7 +304,7 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
       // The ledger does not store pending reasons.
       const auto live = services.control.find(kept.key, context.may_see_job());
       const Instant now = context.own_time(kept.clock_offset);
-      own::Job& each = out.jobs->emplace_back(shown(settings, live ? **live : kept, tags, now));
+      own::Job& each = out.jobs->emplace_back(to_shape(settings, live ? **live : kept, tags, now));
       if (each.failure_reason) each.failure_reason = listed_failure(*each.failure_reason);
       if (kept.is_array()) TRY(add_array(settings, services, sums, kept, now, children_left, each));
     }
@@ -378,7 +378,7 @@ Outcome<own::Job> describe_job(const Settings& settings, const Services& service
   const domain::Job& job = **found;
   const auto tags = TRY(services.control.tags(control::job_arn(job)));
   const Instant now = context.own_time(job.clock_offset);
-  own::Job out = shown(settings, job, tags, now);
+  own::Job out = to_shape(settings, job, tags, now);
   if (job.is_array()) {
     out.array = TRY(progress_of(services.control, job));
     TRY(add_children(settings, services, job, now, out));
@@ -429,7 +429,7 @@ struct Sum {
     millionths += cost.millionths;
     on_demand_millionths += cost.on_demand_millionths;
   }
-  own::CostGroup shown(const std::string& key) const {
+  own::CostGroup to_shape(const std::string& key) const {
     own::CostGroup group{key, jobs, host_seconds, decimal(millionths),
                          decimal(on_demand_millionths)};
     set_unless_empty(group.display_name, display_name);
@@ -480,8 +480,8 @@ class CostReport {
       std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
         return a.second.millionths > b.second.millionths;
       });
-    for (const auto& [key, sum] : ordered) out.groups->push_back(sum.shown(key));
-    out.total = total_.shown("");
+    for (const auto& [key, sum] : ordered) out.groups->push_back(sum.to_shape(key));
+    out.total = total_.to_shape("");
     if (!unpriced_.empty()) out.unpriced = unpriced_;
     return out;
   }

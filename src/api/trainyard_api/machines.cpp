@@ -28,7 +28,7 @@ own::Machine& line_of(Lines& lines, const std::string& name) {
   return at->second;
 }
 
-own::MachineHost shown(const domain::Job& job, domain::HostIndex index, bool may_describe) {
+own::MachineHost to_shape(const domain::Job& job, domain::HostIndex index, bool may_describe) {
   const domain::Host& host = job.attempt()->hosts[index];
   own::MachineHost out;
   out.cpus = host.share.cpus;
@@ -92,7 +92,7 @@ class MachineList {
       *line.cpus_used += host.share.cpus;
       *line.memory_used_in_bytes += host.share.memory_bytes;
       *line.gpus_used += host.share.gpus;
-      line.hosts->push_back(shown(job, i, named));
+      line.hosts->push_back(to_shape(job, i, named));
     }
   }
 

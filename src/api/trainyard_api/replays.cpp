@@ -67,7 +67,7 @@ Result<schedule::ReplayChange> change_of(const own::ReplayChange& request) {
   return change;
 }
 
-own::ReplayWaits shown(const schedule::WaitSummary& waits) {
+own::ReplayWaits to_shape(const schedule::WaitSummary& waits) {
   own::ReplayWaits out;
   out.jobs = int64_t(waits.jobs);
   out.not_started = int64_t(waits.not_started);
@@ -95,18 +95,18 @@ double part_used(const std::vector<double>& used, double all) {
   return std::accumulate(used.begin(), used.end(), 0.0) / double(used.size()) / all;
 }
 
-own::ReplayOutcome shown(const schedule::ReplayOutcome& outcome) {
+own::ReplayOutcome to_shape(const schedule::ReplayOutcome& outcome) {
   own::ReplayOutcome out;
   out.name = outcome.name;
   out.complete = outcome.complete;
   out.reached_time = outcome.reached;
-  out.waits = shown(outcome.waits);
+  out.waits = to_shape(outcome.waits);
   out.groups.emplace();
   for (const schedule::WaitGroup& group : outcome.groups) {
     own::ReplayGroup& one = out.groups->emplace_back();
     one.by = std::string(grouping_text(group.by));
     one.key = group.key;
-    one.waits = shown(group.waits);
+    one.waits = to_shape(group.waits);
   }
   out.cpus = outcome.cpus;
   out.gpus = outcome.gpus;
@@ -124,7 +124,7 @@ own::ReplayOutcome shown(const schedule::ReplayOutcome& outcome) {
   return out;
 }
 
-own::ReplayJobsResponse shown(const control::ReplayReport& report) {
+own::ReplayJobsResponse to_shape(const control::ReplayReport& report) {
   own::ReplayJobsResponse out;
   out.replay_id = report.id;
   out.completed = report.done;
@@ -139,7 +139,7 @@ own::ReplayJobsResponse shown(const control::ReplayReport& report) {
   out.cancelled_jobs = int64_t(report.counts.never_started);
   out.unplaceable_jobs = int64_t(report.counts.unplaceable);
   out.outcomes.emplace();
-  for (const auto& outcome : report.outcomes) out.outcomes->push_back(shown(outcome));
+  for (const auto& outcome : report.outcomes) out.outcomes->push_back(to_shape(outcome));
   out.most_affected.emplace();
   for (const control::AffectedJob& job : report.affected) {
     own::ReplayedJob& one = out.most_affected->emplace_back();
@@ -167,7 +167,7 @@ class Replays {
     if (!report && (report.error().kind == Kind::invalid || report.error().kind == Kind::not_found))
       return validation_exception(report.error().message);
     if (!report) return report.error();
-    return shown(*report);
+    return to_shape(*report);
   }
 
  private:

@@ -18,8 +18,8 @@ std::vector<own::JobStateCount> count_jobs(control::Control& control) {
   return out;
 }
 
-own::DescribeServerResponse shown(const Settings& settings, const Services& services,
-                                  const ServerStatus& status) {
+own::DescribeServerResponse to_shape(const Settings& settings, const Services& services,
+                                     const ServerStatus& status) {
   own::DescribeServerResponse out;
   out.account = settings.account;
   out.endpoint = status.endpoint;
@@ -47,7 +47,7 @@ void add_server(OperationTable& table, const Settings& settings, const Services&
   if (!services.server_status) return;
   table.add<own::DescribeServer>([&](const Context&, const own::DescribeServerRequest&) {
     return Outcome<own::DescribeServerResponse>(
-        shown(settings, services, services.server_status()));
+        to_shape(settings, services, services.server_status()));
   });
 }
 

@@ -54,7 +54,7 @@ Result<size_t> each_timed_child(control::Control& control, const domain::Job& ar
   return read;
 }
 
-own::JobTime shown(const std::string& name, const JobTime& time) {
+own::JobTime to_shape(const std::string& name, const JobTime& time) {
   own::JobTime out;
   out.job_name = name;
   out.wall_milliseconds = time.wall.count();
@@ -77,10 +77,10 @@ Outcome<own::JobTime> describe_job_time(const Services& services, const Context&
     JobTime sum;
     TRY(each_timed_child(services.control, job, context, kTimedJobsMax,
                          [&](const domain::Job&, const JobTime& time) { add(sum, time); }));
-    return shown(job.key.name, sum);
+    return to_shape(job.key.name, sum);
   }
   const Instant now = context.own_time(job.clock_offset);
-  own::JobTime out = shown(job.key.name, domain::time_of(job, now));
+  own::JobTime out = to_shape(job.key.name, domain::time_of(job, now));
   out.intervals.emplace();
   const auto intervals = domain::time_intervals(job, now);
   const size_t first = intervals.size() - std::min(intervals.size(), kIntervalsShownMax);
@@ -118,8 +118,8 @@ class TimeReport {
       });
     own::GetTimeReportResponse out;
     out.groups.emplace();
-    for (const auto& [key, sum] : ordered) out.groups->push_back(sum.shown(key));
-    out.total = total_.shown("");
+    for (const auto& [key, sum] : ordered) out.groups->push_back(sum.to_shape(key));
+    out.total = total_.to_shape("");
     return out;
   }
 
@@ -137,7 +137,7 @@ class TimeReport {
       held_host += hosts * double(more.held.count());
       trained_host += hosts * double(more.in(TimeUse::training).count());
     }
-    own::TimeGroup shown(const std::string& key) const {
+    own::TimeGroup to_shape(const std::string& key) const {
       own::TimeGroup group;
       group.key = key;
       set_unless_empty(group.display_name, display_name);
