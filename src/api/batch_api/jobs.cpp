@@ -151,7 +151,8 @@ struct JobFilters {
 Outcome<JobFilters> read_filters(const batch::ListJobsRequest& request, ledger::JobQuery& query) {
   JobFilters wanted;
   const auto filters = request.filters.value_or(std::vector<batch::KeyValuesPair>());
-  if (filters.size() > 1) return client_exception("filters takes one filter");
+  if (filters.size() > 1)
+    return client_exception("filters accepts one filter, not " + std::to_string(filters.size()));
   for (const auto& filter : filters) {
     const auto values = filter.values.value_or(std::vector<std::string>());
     const std::string name = filter.name.value_or("");
@@ -233,7 +234,8 @@ Outcome<batch::ListJobsResponse> list_nodes(const Services& services, const Cont
                                             const batch::ListJobsRequest& request,
                                             size_t results_max) {
   if (request.filters && !request.filters->empty())
-    return client_exception("filters are for the jobs of a jobQueue");
+    return client_exception(
+        "filters cannot be used with multiNodeJobId: they apply to the jobs of a jobQueue");
   const JobKey key{context.region,
                    std::string(catalog::name_in_arn(*request.multi_node_job_id, catalog::kJobArn))};
   batch::ListJobsResponse out;

@@ -183,7 +183,8 @@ Outcome<ServiceJobFilter> read_filters(const batch::ListServiceJobsRequest& requ
                                        ledger::JobQuery& query) {
   ServiceJobFilter wanted;
   const auto filters = request.filters.value_or(std::vector<batch::KeyValuesPair>());
-  if (filters.size() > 1) return client_exception("filters takes one filter");
+  if (filters.size() > 1)
+    return client_exception("filters accepts one filter, not " + std::to_string(filters.size()));
   bool any_status = false;
   for (const auto& filter : filters) {
     const auto values = filter.values.value_or(std::vector<std::string>());

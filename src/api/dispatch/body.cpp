@@ -91,7 +91,7 @@ class ChunkedBody final : public Body {
 
  private:
   Result<size_t> end() {
-    if (!reader_.finished()) return fail(invalid("the chunked body ends early"));
+    if (!reader_.finished()) return fail(invalid("the chunked body ends before its last chunk"));
     if (bytes_ && given_ != *bytes_)
       return fail(invalid("the body has " + std::to_string(given_) +
                           " bytes, and x-amz-decoded-content-length is " +

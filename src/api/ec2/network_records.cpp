@@ -34,7 +34,7 @@ constexpr auto kDescribeSubnet = [](auto& side, auto& subnet) {
 };
 constexpr auto kSubnet = complete(
     json_record<Subnet>("subnet", kDescribeSubnet, [](const Subnet& subnet) -> Result<void> {
-      if (subnet.zone.empty()) return invalid("a subnet has an availability zone");
+      if (subnet.zone.empty()) return invalid("a subnet must have an availability zone");
       return check_block(subnet.cidr);
     }));
 

@@ -116,7 +116,7 @@ TEST(NetworkRecords, RejectRecordsThatNoOperationWrites) {
   EXPECT_EQ(error("ec2_vpc", vpc), "'cidr' is missing");
   Json subnet = *difference(kRegion, {}, full())[1].document;
   subnet["zone"] = "";
-  EXPECT_EQ(error("ec2_subnet", subnet), "a subnet has an availability zone");
+  EXPECT_EQ(error("ec2_subnet", subnet), "a subnet must have an availability zone");
   EXPECT_TRUE(networks.vpcs.empty() && networks.subnets.empty());
 }
 

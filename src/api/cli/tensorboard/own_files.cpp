@@ -39,7 +39,8 @@ Result<os::File> open_at(const os::File& directory, const std::string& path, uin
 }  // namespace
 
 Result<std::string> path_of_own_file(const std::string& rest) {
-  if (rest.size() > kPathBytesMax) return invalid("its name is too long");
+  if (rest.size() > kPathBytesMax)
+    return invalid("its path is longer than " + std::to_string(kPathBytesMax) + " bytes");
   for (const auto part : split(rest, '/')) {
     if (part.empty() || part == "." || part == "..")
       return invalid("a part of its name is empty, '.' or '..'");
