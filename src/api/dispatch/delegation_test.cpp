@@ -19,7 +19,7 @@ struct DelegatingTenants : TestTenants {
   DelegatedAccess access{settings, services};
 
   // Returns the record that a campaign stores of the principal of these keys.
-  campaign::Principal kept(const Signing& by) {
+  campaign::Principal record_for(const Signing& by) {
     Context context{.region = "eu-west-1", .now = clock.now(), .source_ip = "192.0.2.7"};
     const Principals principals(settings, control);
     if (by.keys.session_token.empty()) {
@@ -53,7 +53,7 @@ struct DelegatingTenants : TestTenants {
 
 TEST(CampaignRights, AreTheUsersRightsAtEachUse) {
   DelegatingTenants tenants;
-  const auto ann = tenants.kept(tenants.add_user("ann", kReadTrain));
+  const auto ann = tenants.record_for(tenants.add_user("ann", kReadTrain));
   EXPECT_EQ(ann.arn, "arn:aws:iam::123456789012:user/ann");
   EXPECT_EQ(tenants.get("/data/train/part-0", ann), "200");
   expect_access_denied(
@@ -88,7 +88,7 @@ TEST(CampaignRights, AccountJobsToTheUserAndNeedPassRole) {
                    R"({"Service":"sagemaker.amazonaws.com"})");
   tenants.add_role("bobs", allow(R"("s3:*")", R"("*")"),
                    R"({"Service":"sagemaker.amazonaws.com"})");
-  const auto ann = tenants.kept(tenants.add_user(
+  const auto ann = tenants.record_for(tenants.add_user(
       "ann",
       allow(R"("sagemaker:CreateTrainingJob","iam:PassRole")",
             R"("arn:aws:sagemaker:*:*:training-job/*","arn:aws:iam::123456789012:role/mine")")));
@@ -111,7 +111,7 @@ TEST(CampaignRights, AccountJobsToTheUserAndNeedPassRole) {
 TEST(CampaignRights, EndWithTheSession) {
   DelegatingTenants tenants;
   tenants.add_role("runner", allow(R"("s3:GetObject")", R"("arn:aws:s3:::*")"), R"({"AWS":"*"})");
-  const auto limited = tenants.kept(tenants.session("runner", 15min, kReadTrain));
+  const auto limited = tenants.record_for(tenants.session("runner", 15min, kReadTrain));
   EXPECT_EQ(tenants.get("/data/train/part-0", limited), "200");
   expect_access_denied(tenants.get("/bob/secret", limited), "arn:aws:s3:::bob/secret");
   // Changes of the role apply, and so does the revocation of sessions.
@@ -126,7 +126,7 @@ TEST(CampaignRights, EndWithTheSession) {
   tenants.clock.advance(15min);
   expect_access_denied(tenants.get("/data/train/part-0", limited), "the session has expired");
 
-  const auto second = tenants.kept(tenants.session("runner", 1h));
+  const auto second = tenants.record_for(tenants.session("runner", 1h));
   EXPECT_EQ(tenants.get("/bob/secret", second), "200");
   policy::Role again = *tenants.identities->find_role("runner");
   again.id = "AROAANOTHER";
@@ -136,7 +136,7 @@ TEST(CampaignRights, EndWithTheSession) {
 
 TEST(CampaignRights, OfAJobEndWithItsAttempt) {
   DelegatingTenants tenants;
-  const auto job = tenants.kept(tenants.keys_of("mnist-1"));
+  const auto job = tenants.record_for(tenants.keys_of("mnist-1"));
   EXPECT_EQ(tenants.get("/data/train/part-0", job), "200");
   expect_access_denied(tenants.get("/bob/secret", job), "arn:aws:s3:::bob/secret");
   tenants.clock.advance(2h);
@@ -144,14 +144,14 @@ TEST(CampaignRights, OfAJobEndWithItsAttempt) {
   // A session assumed with the job's keys expires with the session or the attempt.
   tenants.add_role("runner", kReadTrain, R"({"AWS":"*"})");
   const auto chained =
-      tenants.kept(tenants.keys({.role_arn = "arn:aws:iam::123456789012:role/runner",
-                                 .session_name = "chained",
-                                 .job_region = "eu-west-1",
-                                 .job_name = "mnist-1",
-                                 .job_number = 17,
-                                 .attempt = 1,
-                                 .assumed = true,
-                                 .person = "ana"}));
+      tenants.record_for(tenants.keys({.role_arn = "arn:aws:iam::123456789012:role/runner",
+                                       .session_name = "chained",
+                                       .job_region = "eu-west-1",
+                                       .job_name = "mnist-1",
+                                       .job_number = 17,
+                                       .attempt = 1,
+                                       .assumed = true,
+                                       .person = "ana"}));
   EXPECT_EQ(tenants.get("/data/train/part-0", chained), "200");
   domain::Job ended = tenants.job("mnist-1", 17);
   ended.attempts.back().state = domain::AttemptState::ended;
@@ -166,7 +166,7 @@ TEST(CampaignRights, OfAJobEndWithItsAttempt) {
 
 TEST(CampaignRights, OfAnOwnerOutliveTheKeyButNotTheOwner) {
   DelegatingTenants tenants;
-  const auto owner = tenants.kept(tenants.owner);
+  const auto owner = tenants.record_for(tenants.owner);
   const campaign::Principal before_records;
   for (const auto& one : {owner, before_records}) EXPECT_EQ(tenants.get("/bob/secret", one), "200");
   tenants.identities->remove_key("AKIAOWNER");
@@ -181,7 +181,7 @@ TEST(CampaignRights, OfAnOwnerOutliveTheKeyButNotTheOwner) {
 
 TEST(CampaignRights, UseSealedKeysAndStoredRecords) {
   DelegatingTenants tenants;
-  const auto ann = tenants.kept(tenants.add_user("ann", kReadTrain));
+  const auto ann = tenants.record_for(tenants.add_user("ann", kReadTrain));
   Signing forged = tenants.keys_for(ann);
   std::string bytes = *from_base64(forged.keys.session_token);
   bytes.replace(bytes.find("ann"), 3, "bob");

@@ -58,7 +58,7 @@ TEST(Vpcs, IncludeTheDefaultOne) {
   EXPECT_EQ(world.made<aws::DescribeSecurityGroups>({.group_names = Texts{"default"}})
                 .security_groups->size(),
             1u);
-  EXPECT_TRUE(world.control.kept_records->all.empty()) << "reading writes nothing";
+  EXPECT_TRUE(world.control.stored_records->all.empty()) << "reading writes nothing";
   EXPECT_EQ(world.refusal<aws::CreateDefaultVpc>({}),
             "DefaultVpcAlreadyExists: A Default VPC already exists for this account in this "
             "region.");
@@ -70,7 +70,7 @@ TEST(Vpcs, KeepTheirIdsWhenTheirRegionIsFirstWritten) {
   const std::string mine = world.vpc();
   EXPECT_EQ(world.default_vpc(), before);
   EXPECT_EQ(world.made<aws::DescribeVpcs>({}).vpcs->size(), 2u);
-  EXPECT_TRUE(world.control.kept_records->all.contains({"ec2_vpc", "eu-west-1/" + mine}));
+  EXPECT_TRUE(world.control.stored_records->all.contains({"ec2_vpc", "eu-west-1/" + mine}));
   world.context.region = "us-east-1";
   EXPECT_EQ(world.made<aws::DescribeVpcs>({}).vpcs->size(), 1u);
   EXPECT_EQ(world.refusal<aws::DescribeVpcs>({.vpc_ids = Texts{mine}}),
@@ -125,7 +125,7 @@ TEST(Vpcs, AreRejectedWithAwsTexts) {
             "InvalidVpcID.NotFound: The vpc ID 'vpc-0123456789abcdef0' does not exist");
   EXPECT_EQ(world.refusal<aws::DeleteVpc>({.vpc_id = "mine"}),
             "InvalidVpcID.Malformed: Invalid id: \"mine\" (expecting \"vpc-...\")");
-  EXPECT_TRUE(world.control.kept_records->all.empty()) << "a rejected change writes nothing";
+  EXPECT_TRUE(world.control.stored_records->all.empty()) << "a rejected change writes nothing";
 }
 
 TEST(Vpcs, AreDeletedOnceTheyAreEmpty) {
@@ -140,7 +140,7 @@ TEST(Vpcs, AreDeletedOnceTheyAreEmpty) {
   EXPECT_EQ(world.refusal<aws::DeleteVpc>({.vpc_id = vpc}), in_use);
   world.made<aws::DeleteSecurityGroup>({.group_id = group});
   world.made<aws::DeleteVpc>({.vpc_id = vpc});
-  for (const auto& [key, record] : world.control.kept_records->all)
+  for (const auto& [key, record] : world.control.stored_records->all)
     EXPECT_EQ(dump(record->document).find(vpc), std::string::npos) << key.second;
   EXPECT_EQ(world.refusal<aws::DeleteVpc>({.vpc_id = vpc}),
             "InvalidVpcID.NotFound: The vpc ID '" + vpc + "' does not exist");

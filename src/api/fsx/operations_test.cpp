@@ -74,15 +74,15 @@ TEST(FileSystems, WaitBeforeTheyAreRemovedAgain) {
   FsxWorld world;
   const auto id = world.create(world.request());
   world.settled(id);
-  world.records.keeps_all = true;
+  world.records.rejects_removals = true;
   world.made<aws::DeleteFileSystem>({.file_system_id = id});
-  world.wait_for([&] { return world.records.kept == 1; });
+  world.wait_for([&] { return world.records.rejected == 1; });
   for (int i = 0; i < 20; ++i) {
     world.all.wake();
     std::this_thread::sleep_for(2ms);
   }
-  EXPECT_EQ(world.records.kept, 1) << "the clock stands still";
-  world.records.keeps_all = false;
+  EXPECT_EQ(world.records.rejected, 1) << "the clock stands still";
+  world.records.rejects_removals = false;
   world.clock.advance(10s);
   world.all.wake();
   world.wait_for([&] { return world.made<aws::DescribeFileSystems>({}).file_systems->empty(); });

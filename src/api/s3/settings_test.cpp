@@ -70,12 +70,12 @@ TEST(Settings, AreReturnedUnchanged) {
   EXPECT_EQ(read.cors_rules->at(0).id, "one");
   EXPECT_EQ(read.cors_rules->at(0).max_age_seconds, 10);
   EXPECT_FALSE(read.cors_rules->at(1).id);
-  EXPECT_TRUE(world.control.kept_records->all.contains({"bucket_setting", "data/cors"}));
+  EXPECT_TRUE(world.control.stored_records->all.contains({"bucket_setting", "data/cors"}));
   world.made<s3::DeleteBucketCors>({.bucket = "data"});
   EXPECT_EQ(world.refusal<s3::GetBucketCors>({.bucket = "data"}),
             "NoSuchCORSConfiguration: The CORS configuration does not exist");
   world.made<s3::DeleteBucketCors>({.bucket = "data"});
-  EXPECT_TRUE(world.control.kept_records->all.empty());
+  EXPECT_TRUE(world.control.stored_records->all.empty());
 }
 
 TEST(Settings, HaveTheDefaultsOfANewBucket) {
@@ -119,8 +119,8 @@ TEST(Settings, AreDeletedWithTheirBucket) {
   for (const char* bucket : {"data", "data-2"})
     world.made<s3::PutBucketCors>({.bucket = bucket, .cors_configuration = cors});
   world.made<s3::DeleteBucket>({.bucket = "data"});
-  EXPECT_FALSE(world.control.kept_records->all.contains({"bucket_setting", "data/cors"}));
-  EXPECT_TRUE(world.control.kept_records->all.contains({"bucket_setting", "data-2/cors"}));
+  EXPECT_FALSE(world.control.stored_records->all.contains({"bucket_setting", "data/cors"}));
+  EXPECT_TRUE(world.control.stored_records->all.contains({"bucket_setting", "data-2/cors"}));
   EXPECT_EQ(BucketSettings(world.control).buckets_with(Setting::cors), Texts{"data-2"});
 }
 
@@ -229,7 +229,7 @@ TEST(Settings, HaveALimitedNumber) {
     many->all[{"bucket_setting", "bucket-" + std::to_string(i) + "/cors"}] =
         std::make_shared<const domain::Record>();
   many->all[{"aaa", "x"}] = many->all[{"zzz", "x"}] = std::make_shared<const domain::Record>();
-  world.control.kept_records = many;
+  world.control.stored_records = many;
   s3::CORSConfiguration cors;
   cors.cors_rules = {{cors_rule()}};
   world.made<s3::PutBucketCors>({.bucket = "data", .cors_configuration = cors});
@@ -251,7 +251,7 @@ TEST(Settings, AreLimitedPerPrincipal) {
   for (size_t i = 0; i + 1 < kSettingsOfPrincipalMax; ++i)
     many->all[{"bucket_setting", "bucket-" + std::to_string(i) + "/cors"}] =
         std::make_shared<const domain::Record>(domain::Record{1, Json{{"put_by", "eve"}}});
-  world.control.kept_records = many;
+  world.control.stored_records = many;
   s3::PutBucketCorsRequest in{.bucket = "data"};
   in.cors_configuration.emplace().cors_rules = {{cors_rule()}};
   s3::PutBucketCorsRequest another = in;

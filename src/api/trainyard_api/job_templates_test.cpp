@@ -118,7 +118,7 @@ TEST_F(TemplateWorld, HasALimitPerRegion) {
   for (int i = 0; i < 500; ++i)
     full.all[{"job_template", "eu-west-1/" + std::to_string(i)}] =
         std::make_shared<const domain::Record>();
-  control.kept_records = std::make_shared<const domain::Records>(full);
+  control.stored_records = std::make_shared<const domain::Records>(full);
   EXPECT_NE(refusal<own::PutJobTemplate>(named("more")).find("at most 500 job templates"),
             std::string::npos);
   put(named("7"));  // replaces one
@@ -134,7 +134,7 @@ TEST_F(TemplateWorld, SkipsRecordsThatItCannotRead) {
   };
   records.all[{"job_template", "eu-west-1/a"}] = record({{"request", {{"a", 1}}}, {"saved", "x"}});
   records.all[{"job_template", "eu-west-1/b"}] = record({{"request", Json::object()}});
-  control.kept_records = std::make_shared<const domain::Records>(records);
+  control.stored_records = std::make_shared<const domain::Records>(records);
   EXPECT_EQ(names(list()), "b ");
 }
 

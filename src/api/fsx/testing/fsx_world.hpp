@@ -67,14 +67,14 @@ class BrokenObjects final : public objects::ForwardingObjects {
 class LockedControl final : public in_memory::PlainControl {
  public:
   using PlainControl::PlainControl;
-  std::atomic<bool> keeps_all{false};  // fails changes that remove a record
-  std::atomic<int> kept{0};
+  std::atomic<bool> rejects_removals{false};  // fails changes that remove a record
+  std::atomic<int> rejected{0};
   void change_records(control::RecordsRequest requested, control::RecordsAnswer answer) override {
     const MutexLock lock(mutex_);
-    if (keeps_all && std::ranges::any_of(requested.writes, [](const auto& each) {
+    if (rejects_removals && std::ranges::any_of(requested.writes, [](const auto& each) {
           return !each.document.has_value();
         })) {
-      ++kept;
+      ++rejected;
       return answer(unavailable("the ledger does not answer"));
     }
     PlainControl::change_records(std::move(requested), std::move(answer));

@@ -37,7 +37,7 @@ class PlainControl : public control::Control {
   std::vector<int64_t> kept_alive;
   std::vector<std::string> killed;  // the reasons
   trainyard::batch::Catalog catalog;
-  std::shared_ptr<const domain::Records> kept_records = std::make_shared<const domain::Records>();
+  std::shared_ptr<const domain::Records> stored_records = std::make_shared<const domain::Records>();
   // newest first
   std::map<domain::JobKey, std::vector<trainyard::batch::JobDefinition>> definitions_of;
   bool hold = false;
@@ -104,13 +104,13 @@ class PlainControl : public control::Control {
     answer(*std::move(resource));
   }
   void change_records(control::RecordsRequest requested, control::RecordsAnswer answer) override {
-    if (requested.expected != kept_records->version) return answer(conflict("read them again"));
-    auto next = domain::changed(*kept_records, requested.writes);
+    if (requested.expected != stored_records->version) return answer(conflict("read them again"));
+    auto next = domain::changed(*stored_records, requested.writes);
     if (!next) return answer(next.error());
-    kept_records = std::make_shared<const domain::Records>(*std::move(next));
-    answer(kept_records);
+    stored_records = std::make_shared<const domain::Records>(*std::move(next));
+    answer(stored_records);
   }
-  std::shared_ptr<const domain::Records> records() override { return kept_records; }
+  std::shared_ptr<const domain::Records> records() override { return stored_records; }
   Result<domain::Image> find_image(const std::string&) override { return domain::Image(); }
   std::vector<std::shared_ptr<const domain::Job>> live_jobs() override {
     std::vector<std::shared_ptr<const domain::Job>> all;
