@@ -1,5 +1,5 @@
-// Finds the actions that a request needs permission for, the resource of each, and the values of
-// the service's condition keys.
+// AccessTable finds the actions that a request needs permission for, the resource of each, and the
+// values of the service's condition keys.
 //
 // One table (access_table.cpp) has a line for each operation of this server; a test compares it
 // with operations.txt. A resource is a template whose placeholders are members of the decoded

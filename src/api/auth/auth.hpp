@@ -1,4 +1,5 @@
-// Finds the principal that signed a request. authorizer.hpp decides what the principal may do.
+// Authenticator finds the principal that signed a request. authorizer.hpp decides what the
+// principal may do.
 //
 // The keys of a job expire with its attempt, so each request looks up the job. A server that is
 // configured as a peer may sign requests on behalf of users and roles of this server.

@@ -1,4 +1,4 @@
-// Decides whether a principal may make a request.
+// Authorizer decides whether a principal may make a request.
 //
 //   owner    everything
 //   user     the policies of the user and the user's groups, within the user's boundary

@@ -1,5 +1,5 @@
-// Makes principals from the keys that requests are signed with, and from descriptions of principals
-// (delegation.hpp).
+// Principals finds principals by the keys that requests are signed with, and by descriptions of
+// principals (delegation.hpp).
 //
 // A described principal is looked up at each use. It is rejected if it is no longer the same: the
 // user was deleted, even if another one has the name now; the role was deleted or created again;

@@ -1,4 +1,4 @@
-// Formats the machine's cache of objects' blocks: the page of `trainyard cache ls`.
+// Formats the machine's cache of objects' blocks as the page of `trainyard cache ls`.
 //
 // Threads: plain values, pure functions.
 #pragma once

@@ -1,4 +1,4 @@
-// Formats what `trainyard doctor` found about the machine and the server.
+// Formats the findings of `trainyard doctor` about the machine and the server.
 //
 // Threads: plain values, pure function.
 #pragma once

@@ -1,4 +1,4 @@
-// Finds the job that a command line names: one resolver for all commands.
+// Finds the job that a command line refers to, for all commands.
 //
 // A reference is the name of a training job, the id of a Batch job or its beginning, the name of a
 // Batch job, which need not be unique, or an ARN that ends with one of these. "REFERENCE:7" is a

@@ -1,5 +1,5 @@
-// Packs a job's sources as sourcedir.tar.gz, as the SageMaker SDK does: a tar of regular files,
-// with pax headers for long names, compressed by gzip.
+// SourceArchive packs a job's sources as sourcedir.tar.gz, like the SageMaker SDK: a tar of regular
+// files, with pax headers for long names, compressed by gzip.
 //
 // Threads: confined to one. Errors: invalid (a path or a file that is too large for an archive),
 // those of the sink.

@@ -1,4 +1,4 @@
-// TestClient answers calls from a function and counts them.
+// ScriptedClient answers calls by a function, and records the names of their operations.
 //
 // Threads: confined to one.
 #pragma once

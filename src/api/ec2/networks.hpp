@@ -1,4 +1,4 @@
-// Networks holds the network resources of one region: VPCs, subnets, security groups with their
+// Networks has the network resources of one region: VPCs, subnets, security groups with their
 // rules, internet gateways and route tables.
 //
 // They are only described: they neither filter nor route packets of jobs (README.md). A new region

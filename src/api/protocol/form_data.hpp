@@ -1,5 +1,5 @@
-// Decodes multipart/form-data (RFC 7578) incrementally: first the fields, then the bytes of one
-// file, in pieces of any size.
+// FormDataReader decodes multipart/form-data (RFC 7578) incrementally, in pieces of any size: first
+// the fields, then the bytes of one file.
 //
 //   body  := part* closing          the first part named "file" is the file; everything after it is
 //                                   ignored, as in S3
