@@ -44,8 +44,8 @@ const std::vector<Command>& commands_that_show() {
          {"--since", "", true, "only lines of the last DURATION: 90s, 15m, 2h"},
          {"--times", "-t", false, "print the time of each line"}},
         "Print the log of all hosts, merged by time, each host in its colour.",
-        "Of an array of Batch it prints the children's logs, failed children first. JOB:7 is "
-        "child 7, JOB#1 node 1 of a multi-node parallel job.\n"
+        "For an array job of Batch it prints the children's logs, failed children first. JOB:7 is "
+        "child 7, and JOB#1 is node 1 of a multi-node parallel job.\n"
         "With --follow the exit code is 0 when the job completed, 3 when it failed, 4 when it was "
         "stopped, and 130 after Ctrl-C (the job keeps running).",
         {"trainyard logs -f mnist-1", "trainyard logs mnist-1 --host algo-2 --since 10m",
@@ -69,9 +69,9 @@ const std::vector<Command>& commands_that_explain() {
         "Tell why a job waits, when it starts, and what would make it start sooner.",
         "The scheduler plans again with one thing changed: one more machine, a smaller gang, "
         "another "
-        "instance type or queue, a raised limit or priority, a job that ends. Each change alone "
-        "would do. A later start is an estimate: each job takes its longest time, and no other job "
-        "comes. Jobs that you may not see are not named.",
+        "instance type or queue, a raised limit or priority, a job that ends. Each change would "
+        "suffice. A later start is an estimate: it assumes that each job runs for its maximum time "
+        "and that no further jobs arrive. Jobs that you may not see are not named.",
         {"trainyard explain mnist-1", "trainyard explain nightly:7 --json"}},
        explain_command},
       {{"time",
@@ -79,11 +79,11 @@ const std::vector<Command>& commands_that_explain() {
         {{"--by", "-b", true, "group by user, queue, month or job (default: month)"},
          {"--since", "", true, "only jobs created within DURATION (default: 30d)"},
          {"--json", "", false, "raw API response"}},
-        "Show what the time of jobs was used for: queued, starting, training, lost work.",
+        "Show how the time of jobs was spent: queued, starting, training, lost work.",
         "Every millisecond from a job's creation to its end has one use. ETTR, the effective "
         "training "
-        "time ratio, is the part in which the job trained, without work that an interruption lost; "
-        "goodput is the same part of the time in which it held machines.",
+        "time ratio, is the share of that time in which the job trained, without work that an "
+        "interruption lost; goodput is the same share of the time in which it had machines.",
         {"trainyard time mnist-1", "trainyard time --by user --since 7d"}},
        time_command},
       {{"replay",
@@ -101,10 +101,10 @@ const std::vector<Command>& commands_that_explain() {
          {"--jobs", "", true, "show the COUNT jobs that are affected most (default: 20)"},
          {"--json", "", false, "raw API response"}},
         "Replay past jobs with other machines, policies or limits, side by side.",
-        "Jobs of the period arrive again and hold machines for as long as they did; the scheduler "
-        "plans them as it would now. The columns: as recorded, replayed as it is, and each "
-        "--variant. A replay does not know that jobs take longer on other machines, or what users "
-        "would have submitted otherwise. It is computed by the server, one at a time.",
+        "Jobs of the period arrive again and use machines for as long as they did; the scheduler "
+        "plans them by its current rules. The columns: as recorded, replayed without changes, and "
+        "each --variant. A replay does not account for other run times on other machines, or for "
+        "jobs that users would have submitted otherwise. The server computes one at a time.",
         {"trainyard replay --machines 2xml.m5.4xlarge",
          "trainyard replay --variant big --add-machine big=96,384,8",
          "trainyard replay --since 7d --queue nightly:policy=fair",
@@ -120,7 +120,7 @@ const std::vector<Command>& commands_that_search() {
         {{"--follow", "-f", false, "print further events until Ctrl-C"},
          {"--pattern", "", true, "only events that match JSON, an event pattern of EventBridge"},
          {"--json", "", false, "print each event as JSON, one a line"}},
-        "Show events: changes of jobs, and what PutEvents has put.",
+        "Show events: changes of jobs, and events that PutEvents has put.",
         "Without -f the events that the server still remembers are printed.",
         {"trainyard events -f",
          "trainyard events -f --pattern '{\"source\": [\"aws.batch\"]}' --json"}},
@@ -189,8 +189,8 @@ const std::vector<Command>& commands_that_change() {
          {"--now", "", false, "kill its processes: no SIGTERM, and no time to save"},
          {"--reason", "", true, "TEXT for the status reason of a job of Batch"}},
         "Stop a job: SIGTERM, time to save, then SIGKILL. Its model is kept.",
-        "JOB is a training job's name, or of a job of Batch the id, its beginning, or the name "
-        "if no other unfinished job has it. JOB:7 is child 7 of an array.",
+        "JOB is the name of a training job; or the id of a Batch job, the beginning of the id, or "
+        "its name if no other unfinished job has it. JOB:7 is child 7 of an array.",
         {"trainyard stop mnist-1 --wait", "trainyard stop mnist-1 --now",
          "trainyard stop nightly:7 --reason 'wrong data'"}},
        stop_command},
@@ -257,8 +257,8 @@ const std::vector<Command>& commands_that_connect() {
         {"JOB", "[HOST]", "[COMMAND..]"},
         {{"--no-terminal", "", false, "no terminal: bytes unchanged, for pipes"}},
         "Open a shell in a running host, or run COMMAND there.",
-        "Exits with the code of the shell or of COMMAND, whose options follow `--`. Users "
-        "other than the owner need trainyard:Shell; the server's log records each shell.",
+        "Exits with the code of the shell or of COMMAND. Write `--` before a COMMAND with options. "
+        "Users other than the owner need trainyard:Shell; the server's log records each shell.",
         {"trainyard shell mnist-1 algo-2", "trainyard shell mnist-1 1 -- nvidia-smi -L",
          "trainyard shell mnist-1 1 --no-terminal cat /opt/ml/model/weights > weights"}},
        shell_command},
@@ -272,14 +272,14 @@ const std::vector<Command>& administration() {
         {"ACTION", "[NAME]"},
         {{"--groups", "-g", true, "add: the groups A,B of the user"},
          {"--policies", "-p", true, "add: the managed policies A,B of the user, by name or ARN"},
-         {"--env", "", true, "add: write what the user evaluates in a shell to FILE"},
+         {"--env", "", true, "add: write a script that sets up the user's shell to FILE"},
          {"--endpoint", "", true, "add: the URL by which the user reaches the server"},
          {"--json", "", false, "print JSON"}},
-        "Users of the server: add one with an access key, list them, remove one.",
-        "  add NAME      make the user, the memberships and an access key, or nothing of it\n"
+        "Add users with access keys, list users, remove them.",
+        "  add NAME      make the user, its memberships and an access key, all or nothing\n"
         "  list          users with their groups, policies and keys\n"
         "  remove NAME   delete the keys, policies and memberships, then the user; jobs stay\n"
-        "The calls are IAM's, so `aws iam` shows and changes the same users. Users of the\n"
+        "The command uses IAM, so `aws iam` shows and changes the same users. Users of the\n"
         "server's config can only be changed there.",
         {"trainyard user add ann --groups researchers",
          "trainyard user add bob --endpoint https://yard.lan:4566 --env bob.env",
@@ -288,7 +288,7 @@ const std::vector<Command>& administration() {
       {{"status",
         {},
         {{"--json", "", false, "DescribeServer's response"}},
-        "The server itself: disk, ledger, jobs, agents, certificate, warnings, last errors.",
+        "Show the server's disk, ledger, jobs, agents, certificate, warnings, last errors.",
         "",
         {"trainyard status"}},
        status_command},
@@ -296,17 +296,16 @@ const std::vector<Command>& administration() {
         {},
         {},
         "Print a link that opens the web console, signed in as you.",
-        "The link works once, within five minutes. It holds no key, and the session that it opens\n"
-        "has the rights of the key of this command. Without a link, sign in at /console with an\n"
-        "access key.",
+        "The link works once, within five minutes. It contains no key. Its session has the rights\n"
+        "of this command's key. Without a link, sign in at /console with an access key.",
         {"trainyard console"}},
        console_command},
       {{"metrics-token",
         {},
         {{"--write", "", false, "a token that writes metrics instead"}},
         "Print a token with which Prometheus scrapes the server, with your rights.",
-        "It is for authorization.credentials_file of a scrape config. It is computed from the\n"
-        "access key of this command, does not contain the key's secret, and ends with the key.",
+        "Use it as authorization.credentials_file of a scrape config. It is computed from this\n"
+        "command's access key, does not contain the key's secret, and expires with the key.",
         {"trainyard metrics-token > /etc/prometheus/trainyard.token"}},
        metrics_token_command},
   };
