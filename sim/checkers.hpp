@@ -32,7 +32,7 @@
 
 #include "batch/catalog.hpp"
 #include "control/control.hpp"
-#include "control/test_world.hpp"
+#include "control/testing/test_world.hpp"
 #include "domain/job.hpp"
 #include "launch/launcher.hpp"
 #include "ledger/ledger.hpp"

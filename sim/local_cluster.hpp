@@ -23,8 +23,8 @@
 #include <string>
 #include <vector>
 
-#include "launch/local/memory_machine.hpp"
 #include "launch/local/stepped_launcher.hpp"
+#include "launch/testing/memory_machine.hpp"
 #include "sim/checkers.hpp"
 #include "sim/cluster.hpp"
 #include "sim/network.hpp"

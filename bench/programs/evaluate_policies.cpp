@@ -9,7 +9,7 @@
 #include "base/check.hpp"
 #include "base/json.hpp"
 #include "policy/managed.hpp"
-#include "policy/reference.hpp"
+#include "policy/testing/reference.hpp"
 
 namespace trainyard::bench {
 namespace {

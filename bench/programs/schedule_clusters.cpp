@@ -19,7 +19,7 @@
 #include "base/random.hpp"
 #include "schedule/growth.hpp"
 #include "schedule/plan.hpp"
-#include "schedule/test_cluster.hpp"
+#include "schedule/testing/test_cluster.hpp"
 
 namespace {
 

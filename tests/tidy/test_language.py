@@ -282,7 +282,7 @@ def documents() -> list[str]:
 
 
 def is_test(path: str) -> bool:
-    return re.search(r"(_test|_fuzz|_bench)\.cpp$|/test_\w+\.hpp$|/testing/", path) is not None
+    return re.search(r"(_test|_fuzz|_bench)\.cpp$|/testing/", path) is not None
 
 
 def paths_of(module: str, context: str) -> list[str]:

@@ -10,7 +10,7 @@ PARSED = re.compile(
     r"\b(?:message|reason|failure)(?:\(\))?\.(?:find|rfind|starts_with|ends_with|contains)\("
     r'|\b(?:message|reason|failure)(?:\(\))? [!=]= (?:"[^"]|k[A-Z])'
 )
-TEST = re.compile(r"_(?:test|fuzz|bench)\.cpp$|/testing/|/test_\w+\.hpp$")
+TEST = re.compile(r"_(?:test|fuzz|bench)\.cpp$|/testing/")
 
 # file -> whose texts it parses, and why
 ALLOWED = {

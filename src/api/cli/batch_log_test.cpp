@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "cli/test_client.hpp"
+#include "cli/testing/test_client.hpp"
 
 namespace trainyard::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/test_client.hpp"
+#include "cli/testing/test_client.hpp"
 
 namespace trainyard::cli {
 namespace {

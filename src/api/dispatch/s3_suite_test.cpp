@@ -5,7 +5,7 @@
 #include "net/http_server.hpp"
 #include "objects/memory.hpp"
 #include "objects/s3_client.hpp"
-#include "objects/suite.hpp"
+#include "objects/testing/suite.hpp"
 #include "os/machine_clock.hpp"
 #include "os/temporary_directory.hpp"
 

@@ -1,7 +1,7 @@
 // Tests jobs that are retried, run out of time, or leave their hosts to the next one.
 #include <gtest/gtest.h>
 
-#include "control/test_cluster.hpp"
+#include "control/testing/test_cluster.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::control {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/random.hpp"
-#include "control/test_batch.hpp"
+#include "control/testing/test_batch.hpp"
 #include "domain/array.hpp"
 #include "domain/stage.hpp"
 

@@ -3,7 +3,7 @@
 #include "domain/array.hpp"
 #include "batch/catalog.hpp"
 #include "batch/status.hpp"
-#include "control/test_batch.hpp"
+#include "control/testing/test_batch.hpp"
 #include "domain/stage.hpp"
 #include "reconcile/reconcile.hpp"
 

@@ -1,5 +1,5 @@
 // Tests jobs of queues: where they wait, what they depend on, when they are retried.
-#include "control/test_batch.hpp"
+#include "control/testing/test_batch.hpp"
 
 #include "batch/catalog.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "control/test_cluster.hpp"
+#include "control/testing/test_cluster.hpp"
 #include "domain/tracing/trace_context.hpp"
 #include "reconcile/state.hpp"
 #include "wire/codec.hpp"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "control/gang.hpp"
-#include "control/test_cluster.hpp"
+#include "control/testing/test_cluster.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::control {

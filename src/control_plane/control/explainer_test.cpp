@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "control/test_cluster.hpp"
+#include "control/testing/test_cluster.hpp"
 
 namespace trainyard::control {
 namespace {

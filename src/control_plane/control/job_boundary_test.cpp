@@ -4,7 +4,7 @@
 
 #include "batch/catalog.hpp"
 #include "control/commit_batch.hpp"
-#include "control/test_cluster.hpp"
+#include "control/testing/test_cluster.hpp"
 #include "reconcile/job_fault.hpp"
 #include "reconcile/reconcile.hpp"
 #include "schedule/plan.hpp"

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/testing/test_clock.hpp"
-#include "control/test_world.hpp"
+#include "control/testing/test_world.hpp"
 #include "os/temporary_directory.hpp"
 
 namespace trainyard::control {

@@ -1,7 +1,7 @@
 // Tests multi-node parallel jobs: the main host decides, the others follow it.
 #include "batch/status.hpp"
 #include "control/gang.hpp"
-#include "control/test_batch.hpp"
+#include "control/testing/test_batch.hpp"
 #include "domain/stage.hpp"
 #include "wire/codec.hpp"
 

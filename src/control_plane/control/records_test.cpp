@@ -1,5 +1,5 @@
 // Tests documents of front ends: durable before answered, changed on condition, replayed.
-#include "control/test_cluster.hpp"
+#include "control/testing/test_cluster.hpp"
 
 namespace trainyard::control {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "control/test_cluster.hpp"
+#include "control/testing/test_cluster.hpp"
 
 namespace trainyard::control {
 namespace {

@@ -1,7 +1,7 @@
 // Tests jobs that share a queue, or the machines: by weights, by quotas, and after preemption.
 #include <cmath>
 
-#include "control/test_batch.hpp"
+#include "control/testing/test_batch.hpp"
 
 #include "batch/catalog.hpp"
 

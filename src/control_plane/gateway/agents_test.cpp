@@ -6,7 +6,7 @@
 
 #include "base/testing/test_clock.hpp"
 #include "batch/catalog.hpp"
-#include "control/test_world.hpp"
+#include "control/testing/test_world.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::gateway {

@@ -1,6 +1,6 @@
 #include "insights/parser.hpp"
 
-#include "insights/test_pipeline.hpp"
+#include "insights/testing/test_pipeline.hpp"
 
 namespace trainyard::insights {
 namespace {

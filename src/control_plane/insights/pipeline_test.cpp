@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "insights/test_pipeline.hpp"
+#include "insights/testing/test_pipeline.hpp"
 
 namespace trainyard::insights {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "base/testing/test_clock.hpp"
-#include "insights/test_pipeline.hpp"
+#include "insights/testing/test_pipeline.hpp"
 #include "observe/testing/test_world.hpp"
 
 namespace trainyard::insights {

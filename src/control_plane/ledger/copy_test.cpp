@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "ledger/set_aside.hpp"
-#include "ledger/test_postgres.hpp"
-#include "ledger/test_records.hpp"
+#include "ledger/testing/test_postgres.hpp"
+#include "ledger/testing/test_records.hpp"
 #include "os/temporary_directory.hpp"
 #include "sqlite/connection.hpp"
 

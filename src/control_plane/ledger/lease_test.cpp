@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "ledger/test_records.hpp"
+#include "ledger/testing/test_records.hpp"
 #include "os/machine_clock.hpp"
 #include "postgres/testing/test_server.hpp"
 

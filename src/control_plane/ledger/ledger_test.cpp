@@ -12,8 +12,8 @@
 #include "base/random.hpp"
 #include "ledger/set_aside.hpp"
 #include "ledger/tables.hpp"
-#include "ledger/test_postgres.hpp"
-#include "ledger/test_records.hpp"
+#include "ledger/testing/test_postgres.hpp"
+#include "ledger/testing/test_records.hpp"
 #include "os/temporary_directory.hpp"
 #include "sqlite/connection.hpp"
 

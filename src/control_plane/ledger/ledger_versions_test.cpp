@@ -8,7 +8,7 @@
 #include "ledger/ledger.hpp"
 #include "ledger/set_aside.hpp"
 #include "ledger/tables.hpp"
-#include "ledger/test_records.hpp"
+#include "ledger/testing/test_records.hpp"
 #include "os/temporary_directory.hpp"
 #include "sqlite/connection.hpp"
 

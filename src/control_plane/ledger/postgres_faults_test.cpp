@@ -4,8 +4,8 @@
 #include <set>
 
 #include "ledger/on_postgres/tables.hpp"
-#include "ledger/test_postgres.hpp"
-#include "ledger/test_records.hpp"
+#include "ledger/testing/test_postgres.hpp"
+#include "ledger/testing/test_records.hpp"
 #include "postgres/testing/relay.hpp"
 
 namespace trainyard::ledger {

@@ -3,7 +3,7 @@
 #include "policy/evaluate.hpp"
 
 #include "base/text.hpp"
-#include "policy/test_policies.hpp"
+#include "policy/testing/test_policies.hpp"
 
 namespace trainyard::policy {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "policy/statement.hpp"
-#include "policy/test_policies.hpp"
+#include "policy/testing/test_policies.hpp"
 
 namespace trainyard::policy {
 namespace {

@@ -1,5 +1,5 @@
 // Tests random policies and requests from a seed: evaluate() and the slow reference must agree.
-#include "policy/reference.hpp"
+#include "policy/testing/reference.hpp"
 
 #include <gtest/gtest.h>
 

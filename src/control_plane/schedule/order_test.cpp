@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedule/test_snapshots.hpp"
+#include "schedule/testing/test_snapshots.hpp"
 
 namespace trainyard::schedule {
 namespace {

@@ -5,7 +5,7 @@
 #include <regex>
 
 #include "base/random.hpp"
-#include "schedule/test_snapshots.hpp"
+#include "schedule/testing/test_snapshots.hpp"
 
 namespace trainyard::schedule {
 namespace {

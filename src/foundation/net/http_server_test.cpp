@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "net/http_listener.hpp"
-#include "net/http_test_client.hpp"
+#include "net/testing/http_test_client.hpp"
 
 namespace trainyard::net {
 namespace {

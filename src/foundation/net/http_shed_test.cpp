@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "net/http_server.hpp"
-#include "net/http_test_client.hpp"
+#include "net/testing/http_test_client.hpp"
 
 namespace trainyard::net {
 namespace {

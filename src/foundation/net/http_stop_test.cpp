@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 #include "net/http_server.hpp"
-#include "net/http_test_client.hpp"
+#include "net/testing/http_test_client.hpp"
 
 namespace trainyard::net {
 namespace {

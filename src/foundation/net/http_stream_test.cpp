@@ -9,8 +9,8 @@
 
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
-#include "net/http_test_client.hpp"
-#include "net/test_socket.hpp"
+#include "net/testing/http_test_client.hpp"
+#include "net/testing/test_socket.hpp"
 
 namespace trainyard::net {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "net/certificates.hpp"
 #include "net/http_server.hpp"
-#include "net/http_test_client.hpp"
+#include "net/testing/http_test_client.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 

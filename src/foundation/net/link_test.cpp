@@ -14,7 +14,7 @@
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
-#include "net/test_socket.hpp"
+#include "net/testing/test_socket.hpp"
 #include "os/files.hpp"
 #include "os/temporary_directory.hpp"
 

@@ -18,7 +18,7 @@
 #include "base/random.hpp"
 #include "objects/directory/key_path.hpp"
 #include "objects/directory/record.hpp"
-#include "objects/directory_fixture.hpp"
+#include "objects/testing/directory_fixture.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 #include "os/temporary_directory.hpp"

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "objects/directory_fixture.hpp"
+#include "objects/testing/directory_fixture.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::objects {

@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 #include "objects/checksum.hpp"
-#include "objects/directory_fixture.hpp"
+#include "objects/testing/directory_fixture.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::objects {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "objects/directory_fixture.hpp"
+#include "objects/testing/directory_fixture.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::objects {

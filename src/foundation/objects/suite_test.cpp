@@ -1,4 +1,4 @@
-#include "objects/suite.hpp"
+#include "objects/testing/suite.hpp"
 #include "objects/directory.hpp"
 #include "objects/memory.hpp"
 #include "os/temporary_directory.hpp"

@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-#include "net/test_socket.hpp"
+#include "net/testing/test_socket.hpp"
 #include "networks/network_namespace.hpp"
 #include "networks/tcp_relay.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <thread>
 
-#include "net/test_socket.hpp"
+#include "net/testing/test_socket.hpp"
 #include "networks/network_namespace.hpp"
 
 namespace trainyard::networks {

@@ -10,7 +10,7 @@
 
 #include "base/testing/test_clock.hpp"
 #include "cli/commands.hpp"
-#include "cli/test_client.hpp"
+#include "cli/testing/test_client.hpp"
 
 namespace trainyard::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/testing/test_clock.hpp"
 #include "cli/commands.hpp"
-#include "cli/test_client.hpp"
+#include "cli/testing/test_client.hpp"
 #include "os/files.hpp"
 #include "os/temporary_directory.hpp"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/tensorboard/event_file.hpp"
-#include "cli/test_client.hpp"
+#include "cli/testing/test_client.hpp"
 
 namespace trainyard::cli::tensorboard {
 namespace {

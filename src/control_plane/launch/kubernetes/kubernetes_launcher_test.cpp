@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "launch/kubernetes/memory_kubernetes.hpp"
+#include "launch/testing/memory_kubernetes.hpp"
 
 namespace trainyard::launch {
 namespace {

@@ -2,8 +2,8 @@
 #include <optional>
 
 #include "launch/kubernetes/kubernetes_launcher.hpp"
-#include "launch/kubernetes/memory_kubernetes.hpp"
 #include "launch/testing/launcher_suite.hpp"
+#include "launch/testing/memory_kubernetes.hpp"
 #include "launch/testing/plain_seals.hpp"
 
 namespace trainyard::launch {

@@ -5,8 +5,8 @@
 #include <cerrno>
 
 #include "base/testing/test_clock.hpp"
-#include "launch/local/memory_machine.hpp"
 #include "launch/local/stepped_launcher.hpp"
+#include "launch/testing/memory_machine.hpp"
 #include "os/machine_clock.hpp"
 #include "os/machine_files.hpp"
 #include "os/temporary_directory.hpp"

@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "base/testing/test_clock.hpp"
-#include "launch/local/memory_machine.hpp"
 #include "launch/local/stepped_launcher.hpp"
 #include "launch/testing/launcher_suite.hpp"
+#include "launch/testing/memory_machine.hpp"
 #include "os/machine_files.hpp"
 #include "os/temporary_directory.hpp"
 

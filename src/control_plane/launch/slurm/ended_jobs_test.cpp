@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/testing/test_clock.hpp"
-#include "launch/slurm/memory_slurm.hpp"
+#include "launch/testing/memory_slurm.hpp"
 
 namespace trainyard::launch {
 namespace {

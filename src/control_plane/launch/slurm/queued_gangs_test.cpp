@@ -6,8 +6,8 @@
 
 #include "base/testing/test_clock.hpp"
 #include "base/thread_safety.hpp"
-#include "launch/slurm/memory_slurm.hpp"
 #include "launch/slurm/slurm_launcher.hpp"
+#include "launch/testing/memory_slurm.hpp"
 #include "launch/testing/plain_seals.hpp"
 
 namespace trainyard::launch {

@@ -4,8 +4,8 @@
 
 #include "base/testing/test_clock.hpp"
 #include "launch/nodes/host_order.hpp"
-#include "launch/slurm/memory_slurm.hpp"
 #include "launch/slurm/slurm_launcher.hpp"
+#include "launch/testing/memory_slurm.hpp"
 
 namespace trainyard::launch {
 namespace {

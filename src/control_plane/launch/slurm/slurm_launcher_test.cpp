@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/testing/test_clock.hpp"
-#include "launch/slurm/memory_slurm.hpp"
+#include "launch/testing/memory_slurm.hpp"
 
 namespace trainyard::launch {
 namespace {

@@ -2,9 +2,9 @@
 #include <optional>
 
 #include "base/testing/test_clock.hpp"
-#include "launch/slurm/memory_slurm.hpp"
 #include "launch/slurm/slurm_launcher.hpp"
 #include "launch/testing/launcher_suite.hpp"
+#include "launch/testing/memory_slurm.hpp"
 #include "launch/testing/plain_seals.hpp"
 
 namespace trainyard::launch {

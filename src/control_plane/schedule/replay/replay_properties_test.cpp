@@ -3,8 +3,8 @@
 
 #include "base/random.hpp"
 #include "schedule/replay/replay.hpp"
-#include "schedule/test_cluster.hpp"
-#include "schedule/test_snapshots.hpp"
+#include "schedule/testing/test_cluster.hpp"
+#include "schedule/testing/test_snapshots.hpp"
 
 namespace trainyard::schedule {
 namespace {

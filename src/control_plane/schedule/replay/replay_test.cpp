@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "schedule/test_snapshots.hpp"
+#include "schedule/testing/test_snapshots.hpp"
 
 namespace trainyard::schedule {
 namespace {

@@ -4,7 +4,7 @@
 #include "batch/catalog.hpp"
 #include "batch/limits.hpp"
 #include "batch/status.hpp"
-#include "control/test_cluster.hpp"
+#include "control/testing/test_cluster.hpp"
 #include "domain/stage.hpp"
 #include "reconcile/state.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "base/testing/test_clock.hpp"
 #include "control/control.hpp"
-#include "control/test_world.hpp"
+#include "control/testing/test_world.hpp"
 #include "reconcile/state.hpp"
 #include "wire/messages.hpp"
 
