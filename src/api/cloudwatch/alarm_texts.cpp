@@ -16,7 +16,7 @@ namespace {
 using alarms::Alarm;
 using alarms::AlarmState;
 using alarms::Comparison;
-using alarms::Judgement;
+using alarms::Evaluation;
 using alarms::Missing;
 using alarms::State;
 
@@ -60,13 +60,13 @@ std::string counted(int64_t count, std::string_view word) {
 
 // "Threshold Crossed: 1 out of the last 1 datapoints [9.0 (27/11/26 10:00:00)] was greater than the
 // threshold (5.0) (minimum 1 datapoint for OK -> ALARM transition)."
-std::string crossed_text(const Alarm& alarm, const Judgement& judgement) {
+std::string crossed_text(const Alarm& alarm, const Evaluation& evaluation) {
   const auto& settings = alarm.settings;
-  const bool to_alarm = judgement.state == State::alarm;
+  const bool to_alarm = evaluation.state == State::alarm;
   const int64_t needed = settings.datapoints_to_alarm.value_or(settings.evaluation_periods);
   std::string values;
   int64_t shown = 0;
-  for (const auto& each : judgement.compared) {
+  for (const auto& each : evaluation.compared) {
     if (alarms::breaches(settings, each) != to_alarm) continue;
     ++shown;
     values += (values.empty() ? "" : ", ") + number_text(*each.value) + " (" +
@@ -74,7 +74,7 @@ std::string crossed_text(const Alarm& alarm, const Judgement& judgement) {
   }
   const int64_t minimum = to_alarm ? needed : settings.evaluation_periods - needed + 1;
   return "Threshold Crossed: " + std::to_string(shown) + " out of the last " +
-         std::to_string(judgement.compared.size()) + " datapoints [" + values + "] " +
+         std::to_string(evaluation.compared.size()) + " datapoints [" + values + "] " +
          (shown == 1 ? "was " : "were ") + (to_alarm ? "" : "not ") +
          comparison_text(settings.comparison) + " the threshold (" +
          number_text(settings.threshold.value_or(0)) + ") (minimum " +
@@ -82,18 +82,18 @@ std::string crossed_text(const Alarm& alarm, const Judgement& judgement) {
          " transition).";
 }
 
-std::string reason_text(const Alarm& alarm, const Judgement& judgement) {
+std::string reason_text(const Alarm& alarm, const Evaluation& evaluation) {
   const auto& settings = alarm.settings;
-  if (judgement.because == Judgement::Because::unknown)
+  if (evaluation.because == Evaluation::Because::unknown)
     return "Insufficient Data: " + counted(settings.evaluation_periods, "datapoint") +
            (settings.evaluation_periods == 1 ? " was" : " were") + " unknown.";
-  if (judgement.because == Judgement::Because::none_received)
+  if (evaluation.because == Evaluation::Because::none_received)
     return "Threshold Crossed: no datapoints were received for " +
            counted(settings.evaluation_periods, "period") + " and " +
-           counted(judgement.filled, "missing datapoint") +
-           (judgement.filled == 1 ? " was" : " were") + " treated as [" +
+           counted(evaluation.filled, "missing datapoint") +
+           (evaluation.filled == 1 ? " was" : " were") + " treated as [" +
            (settings.missing == Missing::breaching ? "Breaching" : "NonBreaching") + "].";
-  return crossed_text(alarm, judgement);
+  return crossed_text(alarm, evaluation);
 }
 
 const alarms::WatchedMetric* only_metric(const Alarm& alarm) {
@@ -107,11 +107,11 @@ bool has_percentile(const alarms::WatchedMetric& metric) {
   return statistic && metric_math::needs_samples(*statistic);
 }
 
-Json reason_data(const Alarm& alarm, const Judgement& judgement, const alarms::Range& range,
+Json reason_data(const Alarm& alarm, const Evaluation& evaluation, const alarms::Range& range,
                  Instant now) {
   Json data{{"version", "1.0"}, {"queryDate", offset_time_text(now)}};
-  if (!judgement.compared.empty())
-    data["startDate"] = offset_time_text(judgement.compared.back().at);
+  if (!evaluation.compared.empty())
+    data["startDate"] = offset_time_text(evaluation.compared.back().at);
   else
     data["startDate"] = offset_time_text(range.from);
   if (const auto* metric = only_metric(alarm)) {
@@ -121,9 +121,9 @@ Json reason_data(const Alarm& alarm, const Judgement& judgement, const alarms::R
   data["period"] = alarm.settings.period() / 1s;
   data["recentDatapoints"] = Json::array();
   data["evaluatedDatapoints"] = Json::array();
-  for (auto each = judgement.compared.rbegin(); each != judgement.compared.rend(); ++each)
+  for (auto each = evaluation.compared.rbegin(); each != evaluation.compared.rend(); ++each)
     data["recentDatapoints"].push_back(*each->value);
-  for (const auto& each : judgement.compared)
+  for (const auto& each : evaluation.compared)
     data["evaluatedDatapoints"].push_back(
         {{"timestamp", offset_time_text(each.at)}, {"value", *each.value}});
   if (alarm.settings.threshold) data["threshold"] = *alarm.settings.threshold;
@@ -242,9 +242,9 @@ std::string spoken_time(Instant at) {
 
 }  // namespace
 
-alarms::Texts CloudwatchTexts::reason(const Alarm& alarm, const Judgement& judgement,
+alarms::Texts CloudwatchTexts::reason(const Alarm& alarm, const Evaluation& evaluation,
                                       const alarms::Range& range, Instant now) const {
-  return {reason_text(alarm, judgement), dump(reason_data(alarm, judgement, range, now))};
+  return {reason_text(alarm, evaluation), dump(reason_data(alarm, evaluation, range, now))};
 }
 
 alarms::Texts CloudwatchTexts::composite_reason(const Alarm& alarm, State next,

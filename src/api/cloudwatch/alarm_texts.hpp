@@ -9,7 +9,7 @@ namespace trainyard::api::cloudwatch {
 
 class CloudwatchTexts final : public alarms::AlarmTexts {
  public:
-  alarms::Texts reason(const alarms::Alarm& alarm, const alarms::Judgement& judgement,
+  alarms::Texts reason(const alarms::Alarm& alarm, const alarms::Evaluation& evaluation,
                        const alarms::Range& range, Instant now) const override;
   alarms::Texts composite_reason(const alarms::Alarm& alarm, alarms::State next,
                                  const alarms::Alarm* changed, Instant now) const override;

@@ -344,10 +344,10 @@ TEST(AlarmTexts, EqualTheReasonsOfAws) {
   alarm.settings.threshold = 1.0;
   const Instant at = *parse_iso8601("2026-11-27T10:00:00Z");
   const CloudwatchTexts texts;
-  const auto reason = [&](alarms::Judgement judgement) {
-    return texts.reason(alarm, judgement, {at - 3min, at}, at + 5s);
+  const auto reason = [&](alarms::Evaluation evaluation) {
+    return texts.reason(alarm, evaluation, {at - 3min, at}, at + 5s);
   };
-  using Because = alarms::Judgement::Because;
+  using Because = alarms::Evaluation::Because;
   const auto to_alarm = reason({alarms::State::alarm, Because::compared, {{at, 99.0, {}}}, 1, 0});
   EXPECT_EQ(to_alarm.text,
             "Threshold Crossed: 1 out of the last 1 datapoints [99.0 (27/11/26 10:00:00)] was "

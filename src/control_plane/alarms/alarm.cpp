@@ -7,7 +7,7 @@
 namespace trainyard::alarms {
 namespace {
 
-// The dimensions as a list of [name, value], which keeps their order.
+// Writes the dimensions as a list of [name, value], which keeps their order.
 using Dimensions = std::vector<std::pair<std::string, std::string>>;
 
 Json to_json(const Dimensions& dimensions) {
@@ -18,10 +18,10 @@ Json to_json(const Dimensions& dimensions) {
 
 Result<Dimensions> dimensions_of(const Json& json) {
   Dimensions out;
-  if (!json.is_array()) return invalid("dimensions are a list");
+  if (!json.is_array()) return invalid("dimensions: not a list");
   for (const Json& each : json) {
     if (!each.is_array() || each.size() != 2 || !each[0].is_string() || !each[1].is_string())
-      return invalid("a dimension is a name and a value");
+      return invalid("dimensions: an element is not a pair of name and value");
     out.emplace_back(each[0].get<std::string>(), each[1].get<std::string>());
   }
   return out;

@@ -1,5 +1,5 @@
-// An Alarm watches a metric, an expression over metrics, or other alarms. Its state says what it
-// has found, and a change of the state starts its actions.
+// An Alarm watches a metric, an expression over metrics, or other alarms. A change of its state
+// starts its actions.
 //
 // Threads: plain values.
 #pragma once
@@ -27,7 +27,7 @@ enum class Comparison {
   greater,
   less,
   less_or_equal,
-  outside_band,  // the last three compare with a band of two series
+  outside_band,  // this and the next two compare with a band of two series
   below_band,
   above_band,
 };
@@ -41,7 +41,7 @@ inline constexpr EnumTable<Comparison> kComparisons{
      {Comparison::below_band, "below_band"},
      {Comparison::above_band, "above_band"}}};
 
-// Says how a missing datapoint counts.
+// Says how a missing datapoint is treated.
 enum class Missing { missing, ignore, breaching, not_breaching };
 inline constexpr EnumTable<Missing> kMissings{"treatment of missing data",
                                               {{Missing::missing, "missing"},
@@ -69,9 +69,9 @@ struct WatchedQuery {
   std::optional<WatchedMetric> metric;
   std::string expression;
   std::string label;
-  std::optional<bool> returns_data;  // as given; unset: yes
-  std::optional<Duration> period;    // of an expression, as given
-  std::string account;               // as given
+  std::optional<bool> returns_data;  // as requested; unset: true
+  std::optional<Duration> period;    // as requested, for an expression
+  std::string account;               // as requested
   bool operator==(const WatchedQuery&) const = default;
 };
 
@@ -88,7 +88,7 @@ struct AlarmKey {
   auto operator<=>(const AlarmKey&) const = default;
 };
 
-// The settings of an alarm, as a principal requested them.
+// The settings of an alarm, as they were requested.
 struct AlarmSettings {
   AlarmKind kind = AlarmKind::metric;
   std::string account;
@@ -97,22 +97,21 @@ struct AlarmSettings {
   Actions actions;
   std::map<std::string, std::string> tags;
 
-  // These are for metric alarms. `queries` has one metric if the request had no list.
-  bool listed = false;  // the request had a list of queries
-  std::vector<WatchedQuery> queries;
-  std::string watched_id;    // of `queries`: the series that is compared
-  std::string threshold_id;  // of `queries`: the band; "": `threshold` is compared with
+  // The following fields are for metric alarms.
+  bool listed = false;                // the request had a list of queries
+  std::vector<WatchedQuery> queries;  // one metric if the request had no list
+  std::string watched_id;             // the query whose series is compared
+  std::string threshold_id;           // the query that returns the band; "": `threshold` applies
   Comparison comparison = Comparison::greater;
   std::optional<double> threshold;
   int64_t evaluation_periods = 1;
   std::optional<int64_t> datapoints_to_alarm;   // unset: evaluation_periods
   std::optional<Missing> missing;               // unset: Missing::missing
-  std::optional<std::string> low_sample_count;  // as given: "evaluate", "ignore"
+  std::optional<std::string> low_sample_count;  // as requested: "evaluate", "ignore"
 
-  // This is for composite alarms.
-  std::string rule;
+  std::string rule;  // for composite alarms
 
-  // The period of the datapoints that are compared: the longest of the metrics'.
+  // Returns the period of the compared datapoints: the longest period of the metrics.
   Duration period() const;
   bool operator==(const AlarmSettings&) const = default;
 };
@@ -149,19 +148,19 @@ struct HistoryItem {
   std::string data;  // JSON
 };
 
-// The target of the action that each change of a state starts, whatever the alarm's own actions: an
-// event.
+// The target of the action that sends an event. Each change of a state starts this action, even if
+// the alarm has no actions.
 inline constexpr const char* kEventBus = "event bus";
 
 // An action that has not been carried out yet.
 struct PendingAction {
-  int64_t number = 0;  // given by the store
+  int64_t number = 0;  // assigned by the store
   AlarmKey alarm;
   AlarmKind alarm_kind = AlarmKind::metric;
   std::string target;   // ARN, or kEventBus
   std::string message;  // JSON
   Instant created;
-  int64_t attempts = 0;  // that failed
+  int64_t attempts = 0;  // failed attempts
   Instant due;
 };
 

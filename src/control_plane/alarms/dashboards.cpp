@@ -32,12 +32,14 @@ Result<std::unique_ptr<Dashboards>> Dashboards::open(const std::string& director
 Result<void> Dashboards::put(const std::string& name, const std::string& body, const Tags& tags,
                              Instant now) {
   if (body.size() > kDashboardBytesMax)
-    return exhausted("a dashboard has at most " + std::to_string(kDashboardBytesMax) + " bytes");
+    return exhausted("the dashboard is larger than " + std::to_string(kDashboardBytesMax) +
+                     " bytes");
   const std::string tags_text = dump(Json(tags));
   return database_->write([&](Connection& connection) -> Result<void> {
     if (!TRY(has(connection, name)) &&
         TRY(connection.integer("SELECT count(*) FROM dashboards")) >= kDashboardsMax)
-      return exhausted("the limit of " + std::to_string(kDashboardsMax) + " dashboards is reached");
+      return exhausted("the limit of " + std::to_string(kDashboardsMax) +
+                       " dashboards is reached; delete a dashboard first");
     auto statement = TRY(connection.prepare(
         "INSERT INTO dashboards VALUES (?1, ?2, ?3, ?4) ON CONFLICT (name) DO UPDATE SET body = "
         "?2, modified = ?4"));

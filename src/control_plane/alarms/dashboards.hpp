@@ -1,4 +1,4 @@
-// Stores dashboards: texts by name. A change is durable when it returns.
+// Dashboards stores the texts of dashboards by name. A change is durable when its call returns.
 //
 // Threads: call from anywhere. Errors: not_found, exhausted (limits, disk full), corrupt.
 // Format: docs/formats/alarms.md.
@@ -30,13 +30,15 @@ class Dashboards {
  public:
   static Result<std::unique_ptr<Dashboards>> open(const std::string& directory);
 
-  // Creates or replaces one. `tags`: of a new one; replacing keeps the tags.
+  // Creates or replaces a dashboard. `tags` apply to a new dashboard; an existing one keeps its
+  // tags.
   Result<void> put(const std::string& name, const std::string& body, const Tags& tags, Instant now);
   Result<std::string> body(const std::string& name);
-  // By name, beginning after `after`.
+  // Returns at most `count_max` dashboards that come after the name `after`, sorted by name.
   Result<std::vector<DashboardSummary>> list(const std::string& prefix, const std::string& after,
                                              int64_t count_max);
-  // Removes all, or none if one is absent: not_found, with its name as the message.
+  // Removes all of these dashboards. If one does not exist, none is removed: not_found, with its
+  // name as the message.
   Result<void> remove(const std::vector<std::string>& names);
   Result<Tags> tags(const std::string& name);
   Result<void> set_tags(const std::string& name, const Tags& tags);

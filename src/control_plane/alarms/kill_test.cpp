@@ -1,6 +1,6 @@
-// Kills a child (SIGKILL) at random times. The child changes the state of alarms, acknowledges each
-// change through a pipe, and carries out the actions meanwhile. The action and the event of each
-// acknowledged change must have been carried out, or still be pending.
+// Kills a child process with SIGKILL at random times. The child changes the state of alarms,
+// acknowledges each change through a pipe, and carries out the actions meanwhile. The action and
+// the event of each acknowledged change must have been carried out or still be pending.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -24,10 +24,10 @@ namespace {
 constexpr int kKills = 20;
 constexpr int kPollMilliseconds = 120'000;  // without output within this time a child has failed
 
-// Messages are numbers, one for each change of a state.
+// NumberTexts writes the number of the change as the message of its actions.
 class NumberTexts final : public AlarmTexts {
  public:
-  Texts reason(const Alarm&, const Judgement&, const Range&, Instant) const override { return {}; }
+  Texts reason(const Alarm&, const Evaluation&, const Range&, Instant) const override { return {}; }
   Texts composite_reason(const Alarm&, State, const Alarm*, Instant) const override { return {}; }
   std::string message(const Alarm& after, const AlarmState&, const std::string&) const override {
     return after.state.reason;
@@ -41,7 +41,7 @@ class NumberTexts final : public AlarmTexts {
 
 constexpr const char* kFiles[] = {"/actions", "/events"};
 
-// Appends the message to a file, which survives a kill.
+// Appends the message to a file, which remains after a kill.
 Result<void> deliver(const std::string& directory, const PendingAction& action) {
   const std::string path = directory + kFiles[action.target == kEventBus ? 1 : 0];
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -49,7 +49,7 @@ Result<void> deliver(const std::string& directory, const PendingAction& action) 
   const std::string line = action.message + "\n";
   const ssize_t written = ::write(file, line.data(), line.size());
   ::close(file);
-  if (written != ssize_t(line.size())) return unavailable("not written");
+  if (written != ssize_t(line.size())) return unavailable("cannot write the message");
   return ok();
 }
 
@@ -72,7 +72,7 @@ Result<void> set_state(AlarmStore& store, const AlarmTexts& texts, int64_t numbe
   });
 }
 
-// Never returns.
+// Runs in the child and never returns.
 [[noreturn]] void run_child(const std::string& directory, int pipe, int64_t first) {
   TestClock clock;
   const NumberTexts texts;
@@ -90,10 +90,10 @@ Result<void> set_state(AlarmStore& store, const AlarmTexts& texts, int64_t numbe
   for (;;) loop.act(clock.now());
 }
 
-TEST(Kill, ActionsOfAcknowledgedChangesAreNeverLost) {
+TEST(Kill, LosesNoActionOfAnAcknowledgedChange) {
   observe::TemporaryDirectory directory;
   SeededRandom random(11);
-  int64_t last = 0;  // that was acknowledged, or may have been stored
+  int64_t last = 0;  // the last change that was acknowledged or may have been stored
   std::set<int64_t> acknowledged;
   for (int kill = 0; kill < kKills; ++kill) {
     int pipe[2];
@@ -120,11 +120,11 @@ TEST(Kill, ActionsOfAcknowledgedChangesAreNeverLost) {
     ::kill(child, SIGKILL);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed by itself: " << WEXITSTATUS(status);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed before the kill: " << WEXITSTATUS(status);
     while (read_one()) continue;
     ::close(pipe[0]);
   }
-  // A last server carries out what is pending.
+  // The test itself carries out the actions that are still pending.
   TestClock clock;
   const NumberTexts texts;
   auto store = std::move(*AlarmStore::open(directory.path() + "/alarms"));
@@ -137,7 +137,7 @@ TEST(Kill, ActionsOfAcknowledgedChangesAreNeverLost) {
   for (const char* file : kFiles) {
     const std::set<int64_t> all = delivered(directory.path() + file);
     for (const int64_t number : acknowledged)
-      EXPECT_TRUE(all.contains(number)) << file << ": that of change " << number << " was lost";
+      EXPECT_TRUE(all.contains(number)) << file << ": change " << number << " was lost";
   }
   EXPECT_FALSE(acknowledged.empty());
 }

@@ -11,9 +11,9 @@
 namespace trainyard::alarms {
 namespace {
 
-constexpr Duration kTick = 500ms;  // between looks for alarms and actions that are due
+constexpr Duration kTick = 500ms;  // between two searches for alarms and actions that are due
 constexpr Duration kRetireInterval = 1h;
-constexpr size_t kErrorBytesMax = 500;  // in the history
+constexpr size_t kErrorBytesMax = 500;  // of an error in the history
 
 std::vector<metric_math::Query> queries_of(const Alarm& alarm, std::string& fault) {
   std::vector<metric_math::Query> out;
@@ -36,8 +36,8 @@ std::vector<metric_math::Query> queries_of(const Alarm& alarm, std::string& faul
   return out;
 }
 
-// Makes a range of datapoints from the series that an alarm watches, and from its band: the lower
-// and the upper series.
+// Makes a range of datapoints from the series that an alarm watches, and from the lower and upper
+// series of its band.
 std::vector<Datapoint> datapoints_of(const std::vector<metric_math::Series>& watched,
                                      const std::vector<metric_math::Series>& band,
                                      const Range& range, Duration period) {
@@ -59,7 +59,7 @@ std::vector<Datapoint> datapoints_of(const std::vector<metric_math::Series>& wat
   return out;
 }
 
-// The alarm of the rule whose state changed last.
+// Returns the alarm of the rule whose state changed last.
 const Alarm* last_changed(const Rule& rule, const AlarmKey& of, const Alarms& all) {
   const Alarm* last = nullptr;
   for (const std::string& name : rule.alarms()) {
@@ -114,7 +114,7 @@ void AlarmLoop::run() {
       if (now >= retired + kRetireInterval) {
         retired = now;
         if (const auto done = store_.retire(now); !done)
-          log(Level::warning, "alarms", "removing old history failed; it is retried later",
+          log(Level::warning, "alarms", "cannot remove old history; it is retried later",
               {{"why", done.error().message}});
       }
     }
@@ -133,8 +133,8 @@ void AlarmLoop::evaluate(Instant now) {
     if (alarm->settings.kind != AlarmKind::metric) continue;
     Instant& evaluated = evaluated_[key];
     const Instant since = std::max(evaluated, alarm->state.updated);
-    // A clock that was set back delays nothing.
-    if (since <= now && now < since + interval_of(alarm->settings)) continue;
+    // If the clock was set back, `since` is in the future, and the alarm is evaluated now.
+    if (since <= now && now < since + evaluation_interval(alarm->settings)) continue;
     evaluated = now;
     Result<void> done = ok();
     try {
@@ -143,7 +143,7 @@ void AlarmLoop::evaluate(Instant now) {
       done = internal("the evaluation threw: " + std::string(fault.what()));
     }
     if (!done)
-      log(Level::warning, "alarms", "an alarm was not evaluated",
+      log(Level::warning, "alarms", "cannot evaluate an alarm; it is retried later",
           {{"alarm", key.name}, {"region", key.region}, {"why", done.error().message}});
   }
   evaluate_composites(now);
@@ -151,7 +151,7 @@ void AlarmLoop::evaluate(Instant now) {
 
 Result<void> AlarmLoop::evaluate_metric(const Alarm& alarm, Instant now) {
   const AlarmSettings& settings = alarm.settings;
-  const Range range = range_of(settings, now);
+  const Range range = evaluation_range(settings, now);
   std::string fault;
   const auto queries = queries_of(alarm, fault);
   if (!fault.empty()) return invalid(fault);
@@ -163,9 +163,9 @@ Result<void> AlarmLoop::evaluate_metric(const Alarm& alarm, Instant now) {
                     settings.threshold_id.empty() ? std::vector<metric_math::Series>()
                                                   : series.at(settings.threshold_id),
                     range, settings.period());
-  const Judgement judgement = judge(settings, datapoints, alarm.state.value);
-  if (judgement.state == alarm.state.value) return ok();
-  TRY(enter(alarm, judgement.state, texts_.reason(alarm, judgement, range, now), now));
+  const Evaluation evaluation = evaluate_alarm(settings, datapoints, alarm.state.value);
+  if (evaluation.state == alarm.state.value) return ok();
+  TRY(enter(alarm, evaluation.state, texts_.reason(alarm, evaluation, range, now), now));
   return ok();
 }
 
@@ -180,7 +180,7 @@ const Rule* AlarmLoop::rule_of(const Alarm& alarm) {
     return &known->second.rule;
   auto rule = Rule::parse(alarm.settings.rule);
   if (!rule) {
-    log(Level::warning, "alarms", "a composite alarm was not evaluated",
+    log(Level::warning, "alarms", "cannot parse the rule of a composite alarm",
         {{"alarm", alarm.key.name}, {"region", alarm.key.region}, {"why", rule.error().message}});
     return nullptr;
   }
@@ -188,8 +188,8 @@ const Rule* AlarmLoop::rule_of(const Alarm& alarm) {
   return &rules_.insert_or_assign(alarm.key, std::move(parsed)).first->second.rule;
 }
 
-// Visits the alarms depth first: rules have no cycles. A stack instead of recursion, since a chain
-// may be as long as there are alarms.
+// Visits the alarms depth first; rules have no cycles. It uses a stack instead of recursion, since
+// a chain may contain all alarms.
 void AlarmLoop::evaluate_composites(Instant now) {
   const auto all = store_.snapshot();
   if (all == settled_) return;
@@ -223,7 +223,7 @@ void AlarmLoop::evaluate_composites(Instant now) {
       const auto changed = evaluate_composite(*visit.alarm, *rule, *present, now);
       settled = settled && changed && !*changed && present == all;
       if (!changed)
-        log(Level::warning, "alarms", "a composite alarm was not evaluated",
+        log(Level::warning, "alarms", "cannot evaluate a composite alarm; it is retried later",
             {{"alarm", visit.alarm->key.name},
              {"region", visit.alarm->key.region},
              {"why", changed.error().message}});
@@ -244,7 +244,8 @@ Result<bool> AlarmLoop::evaluate_composite(const Alarm& alarm, const Rule& rule,
                texts_.composite_reason(alarm, next, last_changed(rule, alarm.key, all), now), now);
 }
 
-// A change of the alarm since it was read takes precedence: the alarm is judged again later.
+// If the alarm has changed since it was read, its state is not set, and it is evaluated again
+// later.
 Result<bool> AlarmLoop::enter(const Alarm& alarm, State next, const Texts& reason, Instant now) {
   bool entered = false;
   TRY(store_.change([&](const Alarms& present) -> Result<Change> {
@@ -261,7 +262,7 @@ Result<bool> AlarmLoop::enter(const Alarm& alarm, State next, const Texts& reaso
 void AlarmLoop::act(Instant now) {
   const auto due = store_.due_actions(now, int64_t(kActionsAtOnceMax) * 2);
   if (!due)
-    return log(Level::warning, "alarms", "pending actions were not read; they are read again later",
+    return log(Level::warning, "alarms", "cannot read pending actions; it is retried later",
                {{"why", due.error().message}});
   for (const PendingAction& each : *due) {
     {
@@ -281,7 +282,7 @@ void AlarmLoop::act(Instant now) {
   }
 }
 
-// Events have no item: the change of the state has one.
+// An event adds no item, since the change of the state that started it has one.
 std::optional<HistoryItem> AlarmLoop::item_of(const PendingAction& action, const Result<void>& done,
                                               Instant now) const {
   if (action.target == kEventBus) return std::nullopt;
@@ -314,7 +315,7 @@ void AlarmLoop::carry_out(const PendingAction& action) {
         ends ? "an action failed" : "an action failed; it is retried later",
         {{"alarm", action.alarm.name}, {"target", action.target}, {"why", done.error().message}});
   if (!stored)
-    log(Level::warning, "alarms", "the end of an action was not stored; it is carried out again",
+    log(Level::warning, "alarms", "cannot store the end of an action; it is carried out again",
         {{"alarm", action.alarm.name}, {"why", stored.error().message}});
 }
 

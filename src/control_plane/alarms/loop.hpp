@@ -1,15 +1,16 @@
-// Judges alarms when they are due, and carries out their actions.
+// An AlarmLoop evaluates alarms when they are due, and carries out their actions.
 //
-// One thread judges; it waits for no action. A pool carries out actions, one of each target at a
-// time, so that a target that hangs delays only its own. An action that fails is tried again, after
-// waits that double up to five minutes, for a day. It was stored with the transition that started
-// it, and is removed after it was carried out: a server that is killed in between carries it out
-// again. A server that may no longer act (why_not) does neither.
+// One thread evaluates, and does not wait for actions. A pool carries out actions, one at a time
+// for each target, so that a target that hangs delays only its own actions. An action that fails is
+// retried for a day, after waits that double up to five minutes. An action is stored with the
+// transition that started it, and removed after it was carried out. A server that is killed in
+// between carries it out again after its restart. While why_not returns a reason, the loop neither
+// evaluates alarms nor carries out actions.
 //
-// Threads:  its own, after start(); evaluate() and act() may be called instead, from one thread.
-// Errors:   of an alarm or an action: in the log and in the history; others continue.
-// Lifetime: what it is given outlives it. The destructor waits for actions that are being carried
-//           out: a sink returns within its own timeout.
+// Threads:  start() starts a thread; instead, one thread may call evaluate() and act().
+// Errors:   errors of an alarm or action are logged and added to its history; others continue.
+// Lifetime: the constructor's arguments outlive it. The destructor waits for actions in progress,
+//           so a sink must return within its own timeout.
 #pragma once
 
 #include <functional>
@@ -31,22 +32,22 @@
 
 namespace trainyard::alarms {
 
-// Carries out an action: action.target is its ARN or kEventBus, action.message the JSON to deliver.
-// It is called at least once for each action, from several threads at once, and returns within a
-// minute. An error of kind invalid, not_found or denied ends the action; after another one it is
-// tried again.
+// A Sink carries out an action: action.target is an ARN or kEventBus, action.message the JSON to
+// deliver. It is called at least once for each action, from several threads at once, and must
+// return within a minute. An error of kind invalid, not_found or denied ends the action; after
+// another error the action is retried.
 using Sink = std::function<Result<void>(const PendingAction& action)>;
 
 inline constexpr size_t kActionsAtOnceMax = 16;
 inline constexpr Duration kRetryWaitMin = 1s, kRetryWaitMax = 5min;
 inline constexpr Duration kRetryTime = 24h;
 
-// The wait after a number of failed attempts.
+// Returns the wait after a number of failed attempts.
 Duration retry_wait(int64_t attempts);
 
 class AlarmLoop {
  public:
-  // `why_not`: "" while this server may act.
+  // `why_not`: returns "" while this server may act, or the reason why it may not.
   AlarmLoop(
       AlarmStore& store, observe::Metrics& metrics, Clock& clock, const AlarmTexts& texts,
       Sink sink, std::function<std::string()> why_not = [] { return std::string(); });
@@ -55,18 +56,18 @@ class AlarmLoop {
 
   void start();
 
-  // Judges the metric alarms that are due, then the composite ones.
+  // Evaluates the metric alarms that are due, then the composite alarms.
   void evaluate(Instant now);
-  // Begins the actions that are due.
+  // Starts the actions that are due.
   void act(Instant now);
 
  private:
   void run();
   Result<void> evaluate_metric(const Alarm& alarm, Instant now);
   bool stopping();
-  // Evaluates each composite alarm once, after those in its rule.
+  // Evaluates each composite alarm once, after the alarms in its rule.
   void evaluate_composites(Instant now);
-  // Returns nullptr, and logs it, if the rule cannot be read.
+  // Returns nullptr, and logs the error, if the rule cannot be parsed.
   const Rule* rule_of(const Alarm& alarm);
   // Returns whether the state changed.
   Result<bool> evaluate_composite(const Alarm& alarm, const Rule& rule, const Alarms& all,
@@ -87,15 +88,15 @@ class AlarmLoop {
     std::string text;
     Rule rule;
   };
-  // These are read and written by the judging thread only.
-  std::map<AlarmKey, Instant> evaluated_;
+  // The following members are used only by the thread that evaluates.
+  std::map<AlarmKey, Instant> evaluated_;  // the time of the last evaluation
   std::map<AlarmKey, ParsedRule> rules_;
-  std::shared_ptr<const Alarms> settled_;  // all composite alarms agree with these states
+  std::shared_ptr<const Alarms> settled_;  // with these, no composite alarm would change its state
 
   Mutex mutex_;
   ConditionVariable changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;
-  std::set<std::string> busy_ GUARDED_BY(mutex_);  // targets
+  std::set<std::string> busy_ GUARDED_BY(mutex_);  // targets with an action in progress
   std::optional<os::ThreadPool> pool_;
   std::thread thread_;
 };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr Instant kNow = Instant{Duration{1'763'632'020'000 / 3'600'000 * 3'600'000}};
 constexpr std::chrono::seconds kDeadline{120};
-constexpr std::chrono::milliseconds kWaitBetween{10};  // looks at what is due
+constexpr std::chrono::milliseconds kWaitBetween{10};  // between two calls of act()
 
 struct LoopWorld {
   observe::TemporaryDirectory directory;
@@ -71,12 +71,13 @@ struct LoopWorld {
     ASSERT_OK(metrics->append({{{"r", "n", metric, {}}, observe::sample_of(clock.now(), value)}}));
   }
   State state(const std::string& name) { return store->snapshot()->at({"r", name})->state.value; }
-  // To the end of the current minute and a little further.
+  // Advances the clock to shortly after the end of the current minute.
   void pass_minute() {
     clock.set(Instant{clock.now().time_since_epoch() / 60s * 60s} + 62s);
     loop.evaluate(clock.now());
   }
-  // Carries out what is due, and waits for it. A target is busy until its last action has ended.
+  // Carries out the actions that are due, and waits for them. A target is busy until its last
+  // action has ended.
   void act(size_t expected) {
     const auto end = std::chrono::steady_clock::now() + kDeadline;
     for (bool done = false; !done;) {
@@ -98,7 +99,7 @@ struct LoopWorld {
   }
 };
 
-TEST(AlarmLoop, AnAlarmFiresWithinOnePeriodAndRecovers) {
+TEST(AlarmLoop, FiresWithinOnePeriodAndRecovers) {
   LoopWorld world;
   world.add("hot", LoopWorld::settings_of("temperature"));
   world.put("temperature", 9);
@@ -119,10 +120,10 @@ TEST(AlarmLoop, AnAlarmFiresWithinOnePeriodAndRecovers) {
   EXPECT_EQ(world.events,
             (std::vector<std::string>{"hot insufficient_data -> alarm", "hot alarm -> ok"}));
   EXPECT_EQ(world.store->history({.region = "r", .alarm = "hot"})->items.size(), 4u)
-      << "events have none of their own";
+      << "events add no items";
 }
 
-TEST(AlarmLoop, ExpressionsAreWatched) {
+TEST(AlarmLoop, EvaluatesExpressions) {
   LoopWorld world;
   auto settings = LoopWorld::settings_of("errors");
   settings.queries.push_back(
@@ -142,7 +143,7 @@ TEST(AlarmLoop, ExpressionsAreWatched) {
   EXPECT_EQ(world.state("failing"), State::ok);
 }
 
-TEST(AlarmLoop, CompositesFollowTheirAlarms) {
+TEST(AlarmLoop, EvaluatesCompositesAfterTheirAlarms) {
   LoopWorld world;
   world.add("hot", LoopWorld::settings_of("temperature"));
   AlarmSettings inner{.kind = AlarmKind::composite, .rule = "ALARM(hot)"};
@@ -159,7 +160,7 @@ TEST(AlarmLoop, CompositesFollowTheirAlarms) {
   EXPECT_EQ(world.pending(), 3u) << "of two alarms, and events";
 }
 
-// Adds composite alarms, each of which has the state of the previous one: the first that of `base`.
+// Adds composite alarms. The first has the state of `base`, each other the state of the previous.
 void add_chain(LoopWorld& world, const std::string& base, const std::vector<std::string>& names) {
   Change change;
   std::string child = base;
@@ -173,8 +174,9 @@ void add_chain(LoopWorld& world, const std::string& base, const std::vector<std:
   ASSERT_OK(world.store->change([&](const Alarms&) -> Result<Change> { return change; }));
 }
 
-// Without recursion, and with one evaluation of each alarm: the history shows each change once.
-TEST(AlarmLoop, AChangePassesAChainOfCompositesInOneEvaluation) {
+// A long chain needs no recursion, and each alarm is evaluated once: the history has each change
+// once.
+TEST(AlarmLoop, EvaluatesALongChainOfCompositesAtOnce) {
   constexpr int kAlarms = 100;
   LoopWorld world;
   world.add("hot", LoopWorld::settings_of("temperature"));
@@ -195,7 +197,7 @@ TEST(AlarmLoop, AChangePassesAChainOfCompositesInOneEvaluation) {
   EXPECT_EQ(world.store->history({.region = "r", .alarm = up.back()})->items.size(), 2u);
 }
 
-TEST(AlarmLoop, AChangedRuleIsEvaluatedAtTheSameTime) {
+TEST(AlarmLoop, EvaluatesAChangedRuleAtOnce) {
   LoopWorld world;
   world.add("hot", LoopWorld::settings_of("temperature"));
   world.add("both", {.kind = AlarmKind::composite, .rule = "ALARM(hot)"});
@@ -206,7 +208,7 @@ TEST(AlarmLoop, AChangedRuleIsEvaluatedAtTheSameTime) {
   EXPECT_EQ(world.state("both"), State::alarm);
 }
 
-TEST(AlarmLoop, ABadAlarmStopsNoOther) {
+TEST(AlarmLoop, EvaluatesOtherAlarmsAfterAnInvalidOne) {
   LoopWorld world;
   auto bad = LoopWorld::settings_of("temperature");
   bad.queries[0].metric->statistic = "weird";
@@ -221,9 +223,9 @@ TEST(AlarmLoop, ABadAlarmStopsNoOther) {
   EXPECT_EQ(world.state("good"), State::alarm);
 }
 
-TEST(AlarmLoop, FailedActionsAreTriedAgainLater) {
+TEST(AlarmLoop, RetriesFailedActionsLater) {
   LoopWorld world;
-  world.outcome = unavailable("the target is away");
+  world.outcome = unavailable("the target is unavailable");
   world.add("hot", LoopWorld::settings_of("temperature"));
   world.put("temperature", 9);
   world.pass_minute();
@@ -243,7 +245,7 @@ TEST(AlarmLoop, FailedActionsAreTriedAgainLater) {
   world.settle(0);
 }
 
-TEST(AlarmLoop, ActionsThatCannotSucceedEnd) {
+TEST(AlarmLoop, EndsActionsThatCannotSucceed) {
   LoopWorld world;
   world.outcome = not_found("topic not found");
   world.add("hot", LoopWorld::settings_of("temperature"));
@@ -255,7 +257,7 @@ TEST(AlarmLoop, ActionsThatCannotSucceedEnd) {
             "arn:alarm failed: topic not found");
 }
 
-TEST(AlarmLoop, RetriesWaitLongerEachTimeUpToALimit) {
+TEST(AlarmLoop, DoublesTheWaitOfRetriesUpToALimit) {
   EXPECT_EQ(retry_wait(1), 1s);
   EXPECT_EQ(retry_wait(2), 2s);
   EXPECT_EQ(retry_wait(5), 16s);
@@ -264,8 +266,8 @@ TEST(AlarmLoop, RetriesWaitLongerEachTimeUpToALimit) {
   EXPECT_EQ(retry_wait(1'000'000), kRetryWaitMax);
 }
 
-// The first target never returns until the test lets it.
-TEST(AlarmLoop, ATargetThatHangsDelaysNoOther) {
+// The sink of the first target returns only when the test ends it.
+TEST(AlarmLoop, CarriesOutOtherActionsWhileATargetHangs) {
   LoopWorld world;
   std::promise<void> release;
   const auto released = release.get_future().share();
@@ -290,12 +292,12 @@ TEST(AlarmLoop, ATargetThatHangsDelaysNoOther) {
     world.put("temperature", 9);
     world.clock.set(kNow + 62s);
     loop.evaluate(world.clock.now());
-    EXPECT_EQ(world.state("hot"), State::alarm) << "alarms are judged meanwhile";
+    EXPECT_EQ(world.state("hot"), State::alarm) << "alarms are evaluated meanwhile";
     release.set_value();
   }
 }
 
-TEST(AlarmLoop, AStandbyDoesNothing) {
+TEST(AlarmLoop, DoesNothingOnAStandbyServer) {
   LoopWorld world;
   world.why_not = "another server writes";
   world.add("hot", LoopWorld::settings_of("temperature"));
@@ -308,7 +310,7 @@ TEST(AlarmLoop, AStandbyDoesNothing) {
   EXPECT_EQ(world.state("hot"), State::insufficient_data);
 }
 
-TEST(AlarmLoop, TheThreadJudgesAndActs) {
+TEST(AlarmLoop, ThreadEvaluatesAndActs) {
   LoopWorld world;
   world.add("hot", LoopWorld::settings_of("temperature"));
   world.put("temperature", 9);

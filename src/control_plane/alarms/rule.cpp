@@ -81,7 +81,8 @@ class RuleParser {
   Result<NodePointer> both() { return chain("AND", Node::Kind::both, &RuleParser::one); }
 
   Result<NodePointer> one() {
-    if (++level_ > kRuleLevelsMax) return invalid("it is nested too deeply");
+    if (++level_ > kRuleLevelsMax)
+      return invalid("the rule has more than " + std::to_string(kRuleLevelsMax) + " nested levels");
     auto node = TRY(single());
     --level_;
     return node;
@@ -111,7 +112,7 @@ class RuleParser {
       node->alarm = TRY(alarm());
       alarms.insert(node->alarm);
       if (alarms.size() > kRuleAlarmsMax)
-        return invalid("it has more than " + std::to_string(kRuleAlarmsMax) + " alarms");
+        return invalid("the rule has more than " + std::to_string(kRuleAlarmsMax) + " alarms");
       return NodePointer(std::move(node));
     }
     return syntax();
@@ -156,7 +157,7 @@ bool holds_at(const Node& node, const std::function<State(const std::string&)>& 
 
 Result<Rule> Rule::parse(std::string_view text) {
   if (text.size() > kRuleBytesMax)
-    return invalid("it is longer than " + std::to_string(kRuleBytesMax) + " characters");
+    return invalid("the rule is longer than " + std::to_string(kRuleBytesMax) + " characters");
   RuleParser parser(text);
   Rule rule;
   rule.root_ = TRY(parser.parse());
@@ -176,7 +177,7 @@ std::string alarm_name_in(std::string_view name_or_arn) {
 
 std::string find_cycle(const std::string& name, const std::set<std::string>& children,
                        const std::map<std::string, std::set<std::string>>& children_of) {
-  // From which alarm each one was reached, beginning with `name`.
+  // For each alarm: the alarm from which it was reached. The search starts at `name`.
   std::map<std::string, std::string> reached_from;
   std::vector<std::string> open;
   for (const std::string& each : children)

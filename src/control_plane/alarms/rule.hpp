@@ -1,11 +1,11 @@
-// A Rule says when a composite alarm is in alarm, by the states of other alarms:
+// A Rule decides from the states of other alarms whether a composite alarm is in the ALARM state:
 // ALARM("gpu hot") AND NOT (OK(disk) OR INSUFFICIENT_DATA(disk)).
 //
 //   either: both {"OR" both}        both: one {"AND" one}
 //   one:    "NOT" one | "(" either ")" | "TRUE" | "FALSE" | STATE "(" alarm ")"
 //   STATE:  "ALARM" | "OK" | "INSUFFICIENT_DATA"      alarm: a name or ARN, in quotes if it needs any
 //
-// Threads: immutable after parse(). Errors: invalid, with what is wrong in the rule.
+// Threads: immutable after parse(). Errors: invalid, with the error in the rule.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ inline constexpr int kRuleLevelsMax = 64;
 class Rule {
  public:
   static Result<Rule> parse(std::string_view text);
-  // True if the rule holds. `state_of` is called with the names of alarms.
+  // Returns whether the rule is true. `state_of` returns the state of an alarm by its name.
   bool holds(const std::function<State(const std::string& name)>& state_of) const;
   const std::set<std::string>& alarms() const { return alarms_; }
 
@@ -38,11 +38,11 @@ class Rule {
   std::set<std::string> alarms_;
 };
 
-// The name in an alarm's ARN, or the text itself.
+// Returns the name in an alarm's ARN. A text that is not an ARN is returned unchanged.
 std::string alarm_name_in(std::string_view name_or_arn);
 
-// Returns the names of a cycle if an alarm of that name, which depends on `children`, would be part
-// of one; "a -> b -> a". "" otherwise. `children_of`: the alarms on which present ones depend.
+// Returns the cycle that an alarm `name` which depends on `children` would be part of, such as
+// "a -> b -> a", or "". `children_of`: the alarms on which the existing alarms depend.
 std::string find_cycle(const std::string& name, const std::set<std::string>& children,
                        const std::map<std::string, std::set<std::string>>& children_of);
 

@@ -13,14 +13,14 @@ using namespace trainyard::alarms;
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto rule = Rule::parse({reinterpret_cast<const char*>(data), size});
   if (!rule) {
-    CHECK(rule.error().kind == Kind::invalid, "people are told what is wrong");
+    CHECK(rule.error().kind == Kind::invalid, "parse() has no other errors");
     return 0;
   }
   (void)rule->holds([&](const std::string& name) {
-    CHECK(rule->alarms().contains(name), "the rule tells its alarms");
+    CHECK(rule->alarms().contains(name), "alarms() has each alarm that holds() reads");
     return name.size() % 2 ? State::alarm : State::ok;
   });
-  // Each alarm of the rule is composite, too, with the alarms of shorter names as its children.
+  // Each alarm of the rule is composite, too; its children are the alarms with shorter names.
   std::map<std::string, std::set<std::string>> children_of;
   for (const std::string& name : rule->alarms())
     for (const std::string& other : rule->alarms())
@@ -28,6 +28,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const std::string& name : rule->alarms())
     CHECK(!find_cycle(name, children_of[name], children_of).empty(), "each alarm is its own child");
   CHECK(find_cycle("", rule->alarms(), children_of).empty() || rule->alarms().contains(""),
-        "no alarm leads to one that it does not have");
+        "a cycle has only alarms of the rule");
   return 0;
 }

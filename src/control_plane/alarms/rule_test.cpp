@@ -15,7 +15,7 @@ bool holds(std::string_view text) {
   });
 }
 
-TEST(Rule, Evaluation) {
+TEST(Rule, EvaluatesStatesAndOperators) {
   const struct {
     std::string_view rule;
     bool holds;
@@ -35,7 +35,7 @@ TEST(Rule, Evaluation) {
   for (const auto& row : rows) EXPECT_EQ(holds(row.rule), row.holds) << row.rule;
 }
 
-TEST(Rule, InvalidOnesAreExplained) {
+TEST(Rule, RejectsInvalidRulesWithTheUnexpectedText) {
   const struct {
     std::string_view rule, error;
   } rows[] = {{"", "the rule ends too early"},
@@ -56,7 +56,7 @@ TEST(Rule, InvalidOnesAreExplained) {
   }
 }
 
-TEST(Rule, LimitsHold) {
+TEST(Rule, RejectsRulesBeyondTheLimits) {
   EXPECT_FALSE(Rule::parse(std::string(3000, '(') + "TRUE" + std::string(3000, ')')));
   std::string nots;
   for (int i = 0; i < 2000; ++i) nots += "NOT ";
@@ -68,7 +68,7 @@ TEST(Rule, LimitsHold) {
   EXPECT_FALSE(Rule::parse(all + " OR ALARM(a100)"));
 }
 
-TEST(Rule, CyclesAreFound) {
+TEST(Rule, FindsCycles) {
   const std::map<std::string, std::set<std::string>> children{
       {"b", {"c", "x"}}, {"c", {"d"}}, {"d", {}}};
   EXPECT_EQ(find_cycle("a", {"b", "x"}, children), "");

@@ -136,7 +136,7 @@ Result<std::unique_ptr<AlarmStore>> AlarmStore::open(const std::string& director
   return store;
 }
 
-// A record that cannot be read is left as it is, and logged: the others keep working.
+// A record that cannot be read stays in the database and is logged; the other alarms are loaded.
 Result<void> AlarmStore::load() {
   Alarms all;
   TRY(database_->read([&](Connection& connection) -> Result<void> {
@@ -144,7 +144,7 @@ Result<void> AlarmStore::load() {
     while (TRY(statement.step())) {
       auto alarm = alarm_in(statement);
       if (!alarm) {
-        log(Level::error, "alarms", "an alarm was set aside: its record is invalid",
+        log(Level::error, "alarms", "ignored an alarm with an invalid record; it stays stored",
             {{"alarm", statement.bytes(1)}, {"why", alarm.error().message}});
         continue;
       }
@@ -167,7 +167,7 @@ Result<void> AlarmStore::write(Connection& connection, const Change& change) con
   for (const Alarm& each : change.stored) TRY(write_alarm(connection, each));
   for (const AlarmKey& each : change.removed) TRY(remove_alarm(connection, each));
   for (const HistoryItem& each : change.history) TRY(write_item(connection, each));
-  std::optional<int64_t> pending;  // counted at most once
+  std::optional<int64_t> pending;  // all pending actions, counted when needed
   for (const PendingAction& each : change.actions) {
     if (TRY(has_many_pending(connection, each.alarm))) {
       if (!pending) pending = TRY(connection.integer("SELECT count(*) FROM actions"));
@@ -191,7 +191,8 @@ Result<void> AlarmStore::change(const std::function<Result<Change>(const Alarms&
   for (const Alarm& each : change.stored) next[each.key] = std::make_shared<const Alarm>(each);
   for (const AlarmKey& each : change.removed) next.erase(each);
   if (next.size() > kAlarmsMax && next.size() > present->size())
-    return exhausted("the limit of " + std::to_string(kAlarmsMax) + " alarms is reached");
+    return exhausted("the limit of " + std::to_string(kAlarmsMax) +
+                     " alarms is reached; delete an alarm first");
   TRY(database_->write([&](Connection& connection) { return write(connection, change); }));
   const MutexLock lock(mutex_);
   alarms_ = std::make_shared<const Alarms>(std::move(next));

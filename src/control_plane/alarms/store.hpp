@@ -1,9 +1,9 @@
-// Stores alarms, their history and their pending actions. A change is one transaction, and durable
-// when it returns: a state, its history and the actions that it starts are stored together or not
-// at all.
+// An AlarmStore stores alarms, their history and their pending actions. A change is one
+// transaction, durable when the call returns: a state, its history and the actions that it starts
+// are stored together or not at all.
 //
 // Threads: call from anywhere; changes are made one after another.
-// Errors: those of the change, exhausted (disk full, limits), corrupt.
+// Errors: errors of the caller's `decide`, exhausted (disk full, limits), corrupt.
 // Format: docs/formats/alarms.md.
 #pragma once
 
@@ -23,8 +23,9 @@ namespace trainyard::alarms {
 inline constexpr size_t kAlarmsMax = 10'000;        // in all regions together
 inline constexpr Duration kHistoryTime = 30 * 24h;  // as on AWS
 inline constexpr int64_t kHistoryItemsMax = 1000;   // for each alarm
-// Pending actions of all alarms. With more, those of alarms that have kPendingOfAlarmMax themselves
-// are dropped, so that an alarm whose state changes all the time drops no action of another.
+// The limit on pending actions of all alarms. Beyond it, new actions of alarms that have
+// kPendingOfAlarmMax pending actions are dropped. So an alarm whose state changes all the time does
+// not make other alarms lose actions.
 inline constexpr int64_t kPendingActionsMax = 100'000;
 inline constexpr int64_t kPendingOfAlarmMax = 12;  // two changes of the state
 
@@ -39,7 +40,7 @@ struct Change {
 
 struct HistoryQuery {
   std::string region;
-  std::string alarm;                   // "": of any
+  std::string alarm;                   // "": any
   std::vector<AlarmKind> alarm_kinds;  // empty: any
   std::optional<HistoryKind> kind;
   std::optional<Instant> from, to;  // inclusive
@@ -49,16 +50,16 @@ struct HistoryQuery {
 };
 struct HistoryPage {
   std::vector<HistoryItem> items;
-  int64_t last = 0;  // the number of the last item; 0: there are no more
+  int64_t last = 0;  // the number of the last item; 0: there are no further items
 };
 
 class AlarmStore {
  public:
-  // One file below `directory`. `pending_actions_max`: another one in tests.
+  // Opens the file alarms.sqlite in `directory`. Tests pass a smaller `pending_actions_max`.
   static Result<std::unique_ptr<AlarmStore>> open(const std::string& directory,
                                                   int64_t pending_actions_max = kPendingActionsMax);
 
-  // Never nullptr.
+  // Returns the current alarms; never nullptr.
   std::shared_ptr<const Alarms> snapshot() const;
 
   // Calls `decide` with the current alarms and makes its change durable.
@@ -66,12 +67,12 @@ class AlarmStore {
 
   Result<HistoryPage> history(const HistoryQuery& query);
 
-  // The first action that is due of each target, the longest due first.
+  // Returns the first due action of each target, sorted by the time at which it became due.
   Result<std::vector<PendingAction>> due_actions(Instant now, int64_t count_max);
-  // Ends an action, and adds an item to the history, if one is given.
+  // Removes an action, and adds the item to the history if it is set.
   Result<void> end_action(int64_t number, const std::optional<HistoryItem>& item);
   Result<void> retry_action(int64_t number, int64_t attempts, Instant due);
-  // Removes old history.
+  // Removes history older than kHistoryTime.
   Result<void> retire(Instant now);
 
  private:

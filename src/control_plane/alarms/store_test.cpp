@@ -36,7 +36,7 @@ struct StoreWorld {
   }
 };
 
-TEST(AlarmStore, AlarmsSurviveARestart) {
+TEST(AlarmStore, KeepsAlarmsAfterARestart) {
   StoreWorld world;
   world.change({.stored = {alarm_named("a"), alarm_named("b")}});
   world.change({.removed = {{"eu-west-1", "b"}}});
@@ -51,7 +51,7 @@ TEST(AlarmStore, AlarmsSurviveARestart) {
   EXPECT_EQ(alarm.configured, expected.configured);
 }
 
-TEST(AlarmStore, AFailedDecisionChangesNothing) {
+TEST(AlarmStore, ChangesNothingIfTheDecisionFails) {
   StoreWorld world;
   const auto failed =
       world.store->change([](const Alarms&) -> Result<Change> { return conflict("no"); });
@@ -59,7 +59,7 @@ TEST(AlarmStore, AFailedDecisionChangesNothing) {
   EXPECT_TRUE(world.store->snapshot()->empty());
 }
 
-TEST(AlarmStore, HistoryIsReadByPages) {
+TEST(AlarmStore, ReadsHistoryByPages) {
   StoreWorld world;
   Change change;
   for (int i = 0; i < 5; ++i)
@@ -96,7 +96,7 @@ TEST(AlarmStore, HistoryIsReadByPages) {
   EXPECT_EQ(read({}), "43");
 }
 
-TEST(AlarmStore, TheHistoryOfAnAlarmIsBounded) {
+TEST(AlarmStore, LimitsTheHistoryOfAnAlarm) {
   StoreWorld world;
   Change change;
   for (int i = 0; i < kHistoryItemsMax + 10; ++i)
@@ -109,7 +109,7 @@ TEST(AlarmStore, TheHistoryOfAnAlarmIsBounded) {
   EXPECT_EQ(page->items.size(), size_t(kHistoryItemsMax) + 1);
 }
 
-TEST(AlarmStore, ActionsWaitUntilTheyEnd) {
+TEST(AlarmStore, KeepsActionsUntilTheyEnd) {
   StoreWorld world;
   const auto action = [](const std::string& target, Instant due) {
     return PendingAction{
@@ -123,7 +123,7 @@ TEST(AlarmStore, ActionsWaitUntilTheyEnd) {
     EXPECT_TRUE(found) << found.error().message;
     return *found;
   };
-  ASSERT_EQ(due(kStoredAt).size(), 1u) << "one of each target";
+  ASSERT_EQ(due(kStoredAt).size(), 1u) << "one action for each target";
   EXPECT_EQ(due(kStoredAt + 5s).size(), 2u);
   const PendingAction first = due(kStoredAt)[0];
   EXPECT_EQ(first.target, "one");
@@ -139,7 +139,7 @@ TEST(AlarmStore, ActionsWaitUntilTheyEnd) {
   EXPECT_EQ(world.store->history({.region = "r"})->items[0].summary, "done");
 }
 
-TEST(AlarmStore, ManyActionsOfOneAlarmDropNoneOfAnother) {
+TEST(AlarmStore, DropsActionsOnlyOfAlarmsWithManyPending) {
   observe::TemporaryDirectory directory;
   const auto store = std::move(*AlarmStore::open(directory.path(), 100));
   int targets = 0;
@@ -160,7 +160,7 @@ TEST(AlarmStore, ManyActionsOfOneAlarmDropNoneOfAnother) {
   add("a", 1);
   EXPECT_EQ(pending(), 100u);
   add("b", 6);
-  EXPECT_EQ(pending(), 106u) << "another alarm has few";
+  EXPECT_EQ(pending(), 106u) << "the other alarm has few pending actions";
   add("b", int(kPendingOfAlarmMax));
   EXPECT_EQ(pending(), 100u + size_t(kPendingOfAlarmMax));
 }
@@ -183,11 +183,11 @@ TEST(Transition, StartsActionsOnlyIfTheValueChanges) {
   alarm.settings.actions_enabled = false;
   change = transition(alarm, {State::alarm, "r", "{}", kStoredAt + 1s, {}}, texts);
   ASSERT_EQ(change.actions.size(), 1u);
-  EXPECT_EQ(change.actions[0].target, kEventBus) << "an event is no action of the alarm";
+  EXPECT_EQ(change.actions[0].target, kEventBus) << "events are sent even if actions are disabled";
   EXPECT_EQ(change.history.size(), 1u);
 }
 
-TEST(Dashboards, AreKeptByName) {
+TEST(Dashboards, StoreListAndRemoveByName) {
   observe::TemporaryDirectory directory;
   auto dashboards = std::move(*Dashboards::open(directory.path()));
   ASSERT_OK(dashboards->put("b", "{}", {{"k", "v"}}, kStoredAt));

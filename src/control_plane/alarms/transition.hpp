@@ -1,12 +1,12 @@
-// Makes the change of the store for a new state of an alarm: the state, its history, and the
-// actions that it starts.
+// transition() makes the change of the store for a new state of an alarm: the state, its history,
+// and the actions that it starts.
 //
 // Threads: pure functions; an AlarmTexts is called from any thread.
 #pragma once
 
 #include <string>
 
-#include "alarms/judge.hpp"
+#include "alarms/evaluation.hpp"
 #include "alarms/store.hpp"
 
 namespace trainyard::alarms {
@@ -16,15 +16,15 @@ struct Texts {
   std::string data;  // JSON
 };
 
-// Writes what users and their programs read about alarms, with the texts of an API.
+// AlarmTexts writes the texts about alarms that users and programs read, in the form of an API.
 class AlarmTexts {
  public:
   virtual ~AlarmTexts() = default;
   // The reason of a metric alarm's state.
-  virtual Texts reason(const Alarm& alarm, const Judgement& judgement, const Range& range,
+  virtual Texts reason(const Alarm& alarm, const Evaluation& evaluation, const Range& range,
                        Instant now) const = 0;
   // The reason of a composite alarm's state. `changed`: the alarm of its rule whose state changed
-  // last; nullptr: there is none.
+  // last; may be nullptr.
   virtual Texts composite_reason(const Alarm& alarm, State next, const Alarm* changed,
                                  Instant now) const = 0;
   // The message of an action. `after` has the new state.
@@ -38,9 +38,8 @@ class AlarmTexts {
   virtual Texts action_item(const PendingAction& action, const std::string& error) const = 0;
 };
 
-// If the value of the state changes, an event is started, and the actions of the alarm if they are
-// enabled.
-// next.transitioned is set.
+// Sets next.transitioned. If the value of the state changes, the change has an event, and the
+// alarm's actions if they are enabled.
 Change transition(const Alarm& before, AlarmState next, const AlarmTexts& texts);
 
 }  // namespace trainyard::alarms

@@ -1,4 +1,4 @@
-// PlainTexts are short texts about alarms, for tests.
+// PlainTexts writes short texts about alarms, for tests.
 //
 // Threads: stateless.
 #pragma once
@@ -11,9 +11,9 @@ namespace trainyard::alarms {
 
 class PlainTexts final : public AlarmTexts {
  public:
-  Texts reason(const Alarm&, const Judgement& judgement, const Range&, Instant) const override {
+  Texts reason(const Alarm&, const Evaluation& evaluation, const Range&, Instant) const override {
     return {
-        std::to_string(judgement.breaching) + " of " + std::to_string(judgement.compared.size()),
+        std::to_string(evaluation.breaching) + " of " + std::to_string(evaluation.compared.size()),
         "{}"};
   }
   Texts composite_reason(const Alarm&, State, const Alarm* changed, Instant) const override {

@@ -1,4 +1,4 @@
-#include "alarms/judge.hpp"
+#include "alarms/evaluation.hpp"
 
 #include <algorithm>
 
@@ -7,20 +7,20 @@
 namespace trainyard::alarms {
 namespace {
 
-// Datapoints may arrive so late after the end of their period.
+// The time after the end of a period within which its datapoints may arrive.
 constexpr Duration kSettleTime = 1s;
 constexpr Duration kIntervalMin = 1s, kIntervalMax = 10s;
 constexpr int kEvaluationsInPeriod = 6;
 
-// The reason when fewer datapoints were received than there are evaluation periods.
-Judgement judge_few(const AlarmSettings& settings, Judgement out, bool breaching_since_long,
-                    State present) {
+// Decides the state when fewer datapoints were received than there are evaluation periods.
+Evaluation evaluate_incomplete(const AlarmSettings& settings, Evaluation out,
+                               bool breaching_since_long, State present) {
   const int64_t needed = settings.datapoints_to_alarm.value_or(settings.evaluation_periods);
   const int64_t absent = settings.evaluation_periods - int64_t(out.compared.size());
   const bool none = out.compared.empty();
   const Missing missing = settings.missing.value_or(Missing::missing);
   const bool decided = out.breaching >= needed;
-  out.because = none ? Judgement::Because::none_received : Judgement::Because::compared;
+  out.because = none ? Evaluation::Because::none_received : Evaluation::Because::compared;
   switch (missing) {
     case Missing::breaching:
       out.filled = absent;
@@ -39,14 +39,14 @@ Judgement judge_few(const AlarmSettings& settings, Judgement out, bool breaching
     out.state = State::alarm;
   } else if (none && missing == Missing::missing) {
     out.state = State::insufficient_data;
-    out.because = Judgement::Because::unknown;
+    out.because = Evaluation::Because::unknown;
   } else if (!none && !all_breach) {
     out.state = State::ok;
   } else if (missing == Missing::missing && breaching_since_long) {
     out.state = State::alarm;
   } else {
     out.state = present;
-    out.because = Judgement::Because::retained;
+    out.because = Evaluation::Because::retained;
   }
   return out;
 }
@@ -54,7 +54,7 @@ Judgement judge_few(const AlarmSettings& settings, Judgement out, bool breaching
 }  // namespace
 
 bool breaches(const AlarmSettings& settings, const Datapoint& datapoint) {
-  CHECK(datapoint.value.has_value(), "a missing datapoint is not compared");
+  CHECK(datapoint.value.has_value(), "missing datapoints are never compared");
   const double value = *datapoint.value;
   const double threshold = settings.threshold.value_or(0);
   const bool below = datapoint.band && value < datapoint.band->low;
@@ -78,10 +78,11 @@ bool breaches(const AlarmSettings& settings, const Datapoint& datapoint) {
   return false;
 }
 
-Judgement judge(const AlarmSettings& settings, const std::vector<Datapoint>& range, State present) {
-  Judgement out;
+Evaluation evaluate_alarm(const AlarmSettings& settings, const std::vector<Datapoint>& range,
+                          State present) {
+  Evaluation out;
   const int64_t needed = settings.datapoints_to_alarm.value_or(settings.evaluation_periods);
-  int64_t oldest_age = 0;  // in periods, of all received datapoints; the latest period has age 1
+  int64_t oldest_age = 0;  // of the received datapoints, in periods; the latest period has age 1
   for (size_t i = range.size(); i-- > 0;) {
     if (!range[i].value) continue;
     if (int64_t(out.compared.size()) == settings.evaluation_periods) break;
@@ -90,20 +91,20 @@ Judgement judge(const AlarmSettings& settings, const std::vector<Datapoint>& ran
     oldest_age = int64_t(range.size() - i);
   }
   if (int64_t(out.compared.size()) < settings.evaluation_periods)
-    return judge_few(settings, std::move(out), oldest_age >= needed, present);
-  out.because = Judgement::Because::compared;
+    return evaluate_incomplete(settings, std::move(out), oldest_age >= needed, present);
+  out.because = Evaluation::Because::compared;
   out.state = out.breaching >= needed ? State::alarm : State::ok;
   return out;
 }
 
-Range range_of(const AlarmSettings& settings, Instant now) {
+Range evaluation_range(const AlarmSettings& settings, Instant now) {
   const Duration period = settings.period();
   const Instant settled = now - kSettleTime;
   const Instant to = Instant{settled.time_since_epoch() / period * period};
   return {to - (settings.evaluation_periods + kFurtherPeriods) * period, to};
 }
 
-Duration interval_of(const AlarmSettings& settings) {
+Duration evaluation_interval(const AlarmSettings& settings) {
   return std::clamp(settings.period() / kEvaluationsInPeriod, kIntervalMin, kIntervalMax);
 }
 

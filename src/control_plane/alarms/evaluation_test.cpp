@@ -1,4 +1,4 @@
-#include "alarms/judge.hpp"
+#include "alarms/evaluation.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,9 @@ AlarmSettings settings_of(int64_t needed, int64_t periods, Missing missing) {
   return settings;
 }
 
-// '0': within the threshold, 'X': breaching, '-': missing; the latest is the last.
-std::vector<Datapoint> range_of_text(std::string_view text) {
+// Makes a datapoint of each character, the latest last: '0' is within the threshold, 'X' breaches
+// it, '-' is missing.
+std::vector<Datapoint> range_from_text(std::string_view text) {
   std::vector<Datapoint> range;
   for (size_t i = 0; i < text.size(); ++i) {
     Datapoint point{.at = Instant{} + int64_t(i) * Duration(1min)};
@@ -26,16 +27,16 @@ std::vector<Datapoint> range_of_text(std::string_view text) {
   return range;
 }
 
-// "A": alarm, "O": ok, "I": insufficient data, "R": the current state remains.
-std::string judged(std::string_view range, int64_t needed, int64_t periods, Missing missing) {
+// Returns "A": alarm, "O": ok, "I": insufficient data, "R": the current state remains.
+std::string evaluated(std::string_view range, int64_t needed, int64_t periods, Missing missing) {
   std::string found;
   for (const State present : enumerators<State>()) {
-    const auto judgement =
-        judge(settings_of(needed, periods, missing), range_of_text(range), present);
+    const auto evaluation =
+        evaluate_alarm(settings_of(needed, periods, missing), range_from_text(range), present);
     const std::string one =
-        judgement.because == Judgement::Because::retained || judgement.state == present
+        evaluation.because == Evaluation::Because::retained || evaluation.state == present
             ? "present"
-            : std::string(kStates.text(judgement.state));
+            : std::string(kStates.text(evaluation.state));
     found += (found.empty() ? "" : " ") + one;
   }
   if (found == "present present present") return "R";
@@ -45,8 +46,9 @@ std::string judged(std::string_view range, int64_t needed, int64_t periods, Miss
   return found;
 }
 
-// The tables of AWS's documentation: of 5 datapoints, 3 of 3 and 2 of 3 must breach.
-TEST(Judge, MissingDataAsAwsDocumentsIt) {
+// The rows are the tables of AWS's documentation: 5 datapoints, of which 3 of 3 or 2 of 3 must
+// breach.
+TEST(Evaluation, TreatsMissingDataAsAwsDocuments) {
   const struct {
     std::string_view range;
     int64_t needed;
@@ -57,32 +59,32 @@ TEST(Judge, MissingDataAsAwsDocumentsIt) {
               {"00X0X", 2, "A", "A", "A", "A"}, {"0-X--", 2, "O", "O", "A", "O"},
               {"----0", 2, "O", "O", "A", "O"}, {"---X-", 2, "A", "R", "A", "O"}};
   for (const auto& row : rows) {
-    EXPECT_EQ(judged(row.range, row.needed, 3, Missing::missing), row.missing) << row.range;
-    EXPECT_EQ(judged(row.range, row.needed, 3, Missing::ignore), row.ignore) << row.range;
-    EXPECT_EQ(judged(row.range, row.needed, 3, Missing::breaching), row.breaching) << row.range;
-    EXPECT_EQ(judged(row.range, row.needed, 3, Missing::not_breaching), row.not_breaching)
+    EXPECT_EQ(evaluated(row.range, row.needed, 3, Missing::missing), row.missing) << row.range;
+    EXPECT_EQ(evaluated(row.range, row.needed, 3, Missing::ignore), row.ignore) << row.range;
+    EXPECT_EQ(evaluated(row.range, row.needed, 3, Missing::breaching), row.breaching) << row.range;
+    EXPECT_EQ(evaluated(row.range, row.needed, 3, Missing::not_breaching), row.not_breaching)
         << row.range;
   }
 }
 
-TEST(Judge, MoreCases) {
-  EXPECT_EQ(judged("--X", 1, 1, Missing::missing), "A");
-  EXPECT_EQ(judged("X--", 1, 1, Missing::missing), "A") << "the range is longer than one period";
-  EXPECT_EQ(judged("XX0", 1, 1, Missing::missing), "O") << "only the latest counts";
-  EXPECT_EQ(judged("--00X", 1, 3, Missing::missing), "A");
-  EXPECT_EQ(judged("XX000", 2, 3, Missing::breaching), "O")
-      << "none of the latest three is missing";
-  EXPECT_EQ(judged("----X", 3, 3, Missing::missing), "R") << "too early to tell";
-  EXPECT_EQ(judged("---XX", 2, 3, Missing::missing), "A");
-  const auto judgement =
-      judge(settings_of(2, 3, Missing::not_breaching), range_of_text("--X-0"), State::ok);
-  EXPECT_EQ(judgement.compared.size(), 2u);
-  EXPECT_EQ(judgement.compared[0].value, 1) << "the latest is first";
-  EXPECT_EQ(judgement.breaching, 1);
-  EXPECT_EQ(judgement.filled, 1);
+TEST(Evaluation, UsesTheLatestDatapointsOfARangeWithGaps) {
+  EXPECT_EQ(evaluated("--X", 1, 1, Missing::missing), "A");
+  EXPECT_EQ(evaluated("X--", 1, 1, Missing::missing), "A") << "the range is longer than one period";
+  EXPECT_EQ(evaluated("XX0", 1, 1, Missing::missing), "O") << "only the latest counts";
+  EXPECT_EQ(evaluated("--00X", 1, 3, Missing::missing), "A");
+  EXPECT_EQ(evaluated("XX000", 2, 3, Missing::breaching), "O")
+      << "the latest three datapoints are present";
+  EXPECT_EQ(evaluated("----X", 3, 3, Missing::missing), "R") << "one datapoint cannot decide";
+  EXPECT_EQ(evaluated("---XX", 2, 3, Missing::missing), "A");
+  const auto evaluation = evaluate_alarm(settings_of(2, 3, Missing::not_breaching),
+                                         range_from_text("--X-0"), State::ok);
+  EXPECT_EQ(evaluation.compared.size(), 2u);
+  EXPECT_EQ(evaluation.compared[0].value, 1) << "the latest is first";
+  EXPECT_EQ(evaluation.breaching, 1);
+  EXPECT_EQ(evaluation.filled, 1);
 }
 
-TEST(Judge, Comparisons) {
+TEST(Evaluation, ComparesWithThresholdsAndBands) {
   const struct {
     Comparison comparison;
     bool below, equal, above;
@@ -105,20 +107,21 @@ TEST(Judge, Comparisons) {
   EXPECT_TRUE(of_band(Comparison::below_band, 0.5) && of_band(Comparison::above_band, 3));
 }
 
-TEST(Judge, TheRangeEndsWithTheLastWholePeriod) {
+TEST(Evaluation, RangeEndsWithTheLastWholePeriod) {
   auto settings = settings_of(1, 2, Missing::missing);
   const Instant minute = Instant{} + 1000 * Duration(1min);
-  EXPECT_EQ(range_of(settings, minute + 30s).to, minute);
-  EXPECT_EQ(range_of(settings, minute + 30s).from, minute - 4min);
-  EXPECT_EQ(range_of(settings, minute + 500ms).to, minute - 1min) << "datapoints may be late";
-  EXPECT_EQ(interval_of(settings), 10s);
+  EXPECT_EQ(evaluation_range(settings, minute + 30s).to, minute);
+  EXPECT_EQ(evaluation_range(settings, minute + 30s).from, minute - 4min);
+  EXPECT_EQ(evaluation_range(settings, minute + 500ms).to, minute - 1min)
+      << "datapoints may be late";
+  EXPECT_EQ(evaluation_interval(settings), 10s);
   settings.queries[0].metric->period = 10s;
-  EXPECT_LT(interval_of(settings), 10s) << "an alarm fires within one period";
+  EXPECT_LT(evaluation_interval(settings), 10s) << "an alarm fires within one period";
   settings.queries[0].metric->period = 1h;
-  EXPECT_EQ(interval_of(settings), 10s);
+  EXPECT_EQ(evaluation_interval(settings), 10s);
 }
 
-TEST(AlarmSettings, AreStoredWhole) {
+TEST(AlarmSettings, RoundTripThroughJson) {
   AlarmSettings settings = settings_of(2, 3, Missing::ignore);
   settings.account = "123456789012";
   settings.description = "";
