@@ -27,7 +27,7 @@ observe::EventsAppended ServedPrometheus::events(observe::EventsAppended next) {
 observe::PointsAppended ServedPrometheus::points() {
   return [this](const observe::MetricKey& key, std::span<const observe::Sample> samples) {
     ingest_.metric_points.fetch_add(samples.size(), std::memory_order_relaxed);
-    values_->take(key, samples);
+    values_->record(key, samples);
   };
 }
 

@@ -68,7 +68,7 @@ struct ScrapeWorld : testing::Test {
   ScrapeWorld() {
     for (const char* job : {"mnist-1", "rival"}) {
       values.add({"eu-west-1", job});
-      values.take(
+      values.record(
           {{{"eu-west-1", "/aws/sagemaker/TrainingJobs", "loss", {{"TrainingJobName", job}}},
             observe::sample_of(tenants.clock.now(), .5)}});
     }

@@ -8,8 +8,8 @@
 namespace trainyard::exposition {
 namespace {
 
-constexpr std::string_view kFixedKind = "fixed";      // machines that are always there
-constexpr std::string_view kUnknownKind = "unknown";  // of hosts whose machine is gone
+constexpr std::string_view kFixedKind = "fixed";      // permanent machines
+constexpr std::string_view kUnknownKind = "unknown";  // machines that were removed while in use
 
 struct Amounts {
   double machines = 0, cpus = 0, cpus_used = 0, memory = 0, memory_used = 0, gpus = 0,
@@ -29,10 +29,11 @@ void add_jobs(const LiveJobs& jobs, Families& families) {
     ++by_queue[{job->key.region, job->spec.queue ? job->spec.queue->name : "", state}];
   }
   Family& states = families.add("trainyard_jobs", FamilyType::gauge,
-                                "Jobs that are not over or still hold something, by state.");
+                                "Jobs that have not ended or still hold resources, by state.");
   for (const auto& [state, count] : by_state) states.sample({{"state", std::string(state)}}, count);
-  Family& queues = families.add("trainyard_queue_jobs", FamilyType::gauge,
-                                "Jobs of a queue, by state; the queue \"\" has jobs without one.");
+  Family& queues =
+      families.add("trainyard_queue_jobs", FamilyType::gauge,
+                   "Jobs of a queue, by state; the queue \"\" has the jobs without a queue.");
   for (const auto& [name, count] : by_queue)
     queues.sample({{"region", std::get<0>(name)},
                    {"queue", std::get<1>(name)},
@@ -40,7 +41,7 @@ void add_jobs(const LiveJobs& jobs, Families& families) {
                   count);
 }
 
-// An attempt that has ended has given its machines back, except for the hosts of a warm pool.
+// An attempt that has ended has released its machines, except for the hosts of a warm pool.
 bool holds_machines(const domain::Job& job) {
   const domain::Attempt* attempt = job.attempt();
   return attempt && (attempt->state != domain::AttemptState::ended || job.keeps_hosts());

@@ -1,7 +1,7 @@
-// Describes the jobs and machines of a server as families: jobs by state and queue, hosts, and what
-// is used and free by kind of machine.
+// Describes the jobs and machines of a server as families: jobs by state and queue, hosts, and the
+// used and free capacity by kind of machine.
 //
-// These series tell no names of jobs and users, and their number does not grow with jobs.
+// The labels contain no names of jobs and users, and the number of series does not grow with jobs.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -18,7 +18,7 @@ namespace trainyard::exposition {
 
 struct ClusterMachine {
   std::string name;
-  std::string kind;  // of machines that are added on demand; "": it is always there
+  std::string kind;  // the kind of a machine that was added on demand; "": a permanent machine
   double cpus = 0;
   int64_t memory_bytes = 0;
   int64_t gpus = 0;

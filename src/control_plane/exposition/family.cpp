@@ -30,8 +30,9 @@ void Family::histogram(const Labels& labels, const Histogram& histogram) {
 }
 
 Family& Families::add(std::string_view name, FamilyType type, std::string_view help) {
-  CHECK(is_metric_name(name), "metrics have valid names");
-  CHECK((type == FamilyType::counter) == name.ends_with("_total"), "counters end in _total");
+  CHECK(is_metric_name(name), "the name of a metric is valid");
+  CHECK((type == FamilyType::counter) == name.ends_with("_total"),
+        "the names of counters, and of no others, end in _total");
   Family& family = families_.emplace_back();
   family.name = name;
   family.type = type;
@@ -66,7 +67,7 @@ std::string number_text(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
   const double magnitude = std::abs(value);
-  // Without an exponent as far as people read it: "12000000", not "1.2e+07".
+  // Writes no exponent while the number stays readable: "12000000", not "1.2e+07".
   const bool fixed = magnitude == 0 || (magnitude >= 1e-5 && magnitude < 1e15);
   char digits[64];
   const auto end =

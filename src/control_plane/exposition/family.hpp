@@ -4,11 +4,10 @@
 //   auto& jobs = families.add("trainyard_jobs", FamilyType::gauge, "Jobs, by state.");
 //   jobs.sample({{"state", "active"}}, 3);
 //
-// Names follow Prometheus' conventions: base units last, and "_total" for counters. Values of
-// labels may be any bytes: formats escape them.
+// Names follow Prometheus' conventions: they end with the base unit, and those of counters with
+// "_total". Values of labels may be any bytes: formats escape them.
 //
-// Threads: plain values. Errors: none; an invalid name is a fault of the program. Units: those of
-// the names.
+// Threads: plain values. Errors: none; an invalid name fails a CHECK. Units: as the names say.
 #pragma once
 
 #include <deque>
@@ -34,8 +33,8 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 using SharedLabels = std::shared_ptr<const Labels>;
 
 struct FamilySample {
-  std::string_view suffix;  // of a histogram's sample: "_bucket", "_sum", "_count"
-  SharedLabels shared;      // first labels, which many samples have in common; nullptr: none
+  std::string_view suffix;  // for samples of histograms: "_bucket", "_sum", "_count"
+  SharedLabels shared;      // the first labels, which many samples share; nullptr: none
   Labels labels;
   double value = 0;
 };
@@ -61,7 +60,7 @@ class Families {
   // Adds a counter with one sample.
   void counter(std::string_view name, std::string_view help, double value);
 
-  // Adds families that are formatted already, in the text format 0.0.4: those of modules below.
+  // Adds families of lower modules, which are already formatted in the text format 0.0.4.
   void add(const PrometheusText& text) { text_ += text.text(); }
 
   const std::deque<Family>& all() const { return families_; }
@@ -73,7 +72,7 @@ class Families {
   std::string text_;
 };
 
-// True for names of metrics: letters, digits, '_' and ':', without a digit at the beginning.
+// Returns whether a name has only letters, digits, '_' and ':' and does not begin with a digit.
 bool is_metric_name(std::string_view name);
 // Formats a number as Prometheus' formats do: "12000000", "0.0005", "+Inf", "NaN".
 std::string number_text(double value);

@@ -14,7 +14,7 @@ struct LabelledJob {
 };
 using Jobs = std::vector<LabelledJob>;
 
-// Adds one series for each job that has the value.
+// Adds one series for each job for which the value is known.
 template <class ValueOf>
 void add_each(const Jobs& jobs, Families& families, std::string_view name, FamilyType type,
               std::string_view help, const ValueOf& value_of) {
@@ -34,7 +34,7 @@ void add_progress(const Jobs& jobs, Families& families) {
     const domain::Job& job = *each.exposed.job;
     if (!info)
       info = &families.add("trainyard_job_info", FamilyType::gauge,
-                           "A job that runs, with its properties; always 1.");
+                           "A running job, with its properties; always 1.");
     Labels labels;
     labels.reserve(3);
     labels.emplace_back("state", domain::to_string(job.state));
@@ -43,10 +43,10 @@ void add_progress(const Jobs& jobs, Families& families) {
     labels.emplace_back("display_name", shorten(job.spec.display_name, kLabelBytesMax));
     info->sample(each.labels, std::move(labels), 1);
   }
-  add_each(jobs, families, "trainyard_job_hosts", FamilyType::gauge, "Hosts of a job that runs.",
+  add_each(jobs, families, "trainyard_job_hosts", FamilyType::gauge, "Hosts of a running job.",
            [](const ExposedJob& each) { return Value(each.job->spec.hosts()); });
   add_each(jobs, families, "trainyard_job_attempts_total", FamilyType::counter,
-           "Attempts of a job, the current one included.",
+           "Attempts of a job, including the current one.",
            [](const ExposedJob& each) { return Value(double(each.job->attempts.size())); });
   add_each(jobs, families, "trainyard_job_created_timestamp_seconds", FamilyType::gauge,
            "When a job was created, since 1970.",
@@ -63,11 +63,12 @@ void add_progress(const Jobs& jobs, Families& families) {
              return Value(to_seconds(each.values.last_point));
            });
   add_each(jobs, families, "trainyard_job_points_left_out_total", FamilyType::counter,
-           "Points of a job's metrics that scrapes lack, since the job has too many metrics.",
+           "Points of a job's metrics that were dropped, since the job has too many metrics.",
            [](const ExposedJob& each) { return Value(double(each.values.points_left_out)); });
 }
 
-// The samples of jobs' metrics, by family: the samples of a family must follow each other.
+// ValueFamilies collects the samples of jobs' metrics by family, since the samples of a family must
+// be written together.
 class ValueFamilies {
  public:
   explicit ValueFamilies(size_t series_max) : series_max_(series_max) {}
@@ -90,7 +91,7 @@ class ValueFamilies {
     put(families, kJobMetric, FamilyType::gauge, "Latest value of a metric of a job.");
     put(families, kHostMetric, FamilyType::gauge, "Latest value of another metric of a host.");
     families.gauge("trainyard_job_series_left_out",
-                   "Series of jobs that this scrape lacks, since there are too many.",
+                   "Series of jobs that this scrape left out, since it would have too many.",
                    double(left_out_));
   }
 

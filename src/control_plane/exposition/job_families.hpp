@@ -1,9 +1,9 @@
 // Describes jobs and the latest values of their metrics as families.
 //
-// Every series of a job has the labels region, job_name, user and queue; `job` is the label in
-// which Prometheus keeps the name of a scrape config. What a job measures itself is one family,
-// trainyard_job_metric, whose label `metric` has the name that the job uses: names in jobs are free
-// texts. The use of hosts, which agents measure, is converted to base units:
+// Each series of a job has the labels region, job_name, user and queue. (The label `job` is
+// reserved: Prometheus stores the name of a scrape config there.) The metrics that jobs publish are
+// one family, trainyard_job_metric, since jobs choose their names freely; the label `metric` has
+// the name. The metrics of hosts, which agents measure, are converted to base units:
 //
 //   CPUUtilization      0 to 100 for each core   trainyard_job_host_cpu_used_cores
 //   MemoryUtilization   0 to 100                 trainyard_job_host_memory_utilization_ratio
@@ -30,7 +30,7 @@ struct ExposedJob {
   JobValues values;
 };
 
-// The labels that all series of a job have.
+// Returns the labels that all series of a job have.
 SharedLabels labels_of(const domain::Job& job);
 
 // Adds the families of jobs. A family without samples is left out. Series beyond `series_max` are

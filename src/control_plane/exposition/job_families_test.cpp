@@ -36,7 +36,7 @@ void expect_lines(const std::string& text, std::initializer_list<std::string> li
     EXPECT_NE(("\n" + text).find("\n" + line + "\n"), std::string::npos) << line << "\n" << text;
 }
 
-TEST(JobFamilies, AreInBaseUnitsWithTheLabelsOfTheJob) {
+TEST(JobFamilies, HaveBaseUnitsAndTheLabelsOfTheJob) {
   JobValues values;
   values.last_point = from_milliseconds(1'700'000'001'500);
   values.points_left_out = 7;
@@ -61,7 +61,7 @@ TEST(JobFamilies, AreInBaseUnitsWithTheLabelsOfTheJob) {
                 "trainyard_job_series_left_out 0"});
 }
 
-TEST(JobFamilies, SeriesBeyondTheLimitAreCounted) {
+TEST(JobFamilies, CountSeriesBeyondTheLimit) {
   JobValues values;
   for (int i = 0; i < 10; ++i) values.values.push_back(value("m" + std::to_string(i), "", i, i));
   Families families;
@@ -69,7 +69,7 @@ TEST(JobFamilies, SeriesBeyondTheLimitAreCounted) {
   expect_lines(format_text(families, TextFormat::text), {"trainyard_job_series_left_out 5"});
 }
 
-TEST(JobFamilies, HaveOnlyTheCountWithoutJobs) {
+TEST(JobFamilies, WithoutJobsHaveOnlyTheCountOfSeriesLeftOut) {
   Families families;
   add_job_families({}, 10, families);
   EXPECT_EQ(families.samples(), 1U);
@@ -96,7 +96,7 @@ TEST(ClusterFamilies, CountJobsHostsAndUsedCapacity) {
        "trainyard_machine_free_cpus{kind=\"c5.xlarge\"} 4"});
 }
 
-TEST(ClusterFamilies, HostsOfMachinesThatAreGoneAreUnknown) {
+TEST(ClusterFamilies, CountHostsOnRemovedMachinesAsUnknown) {
   Families families;
   add_cluster_families({running_job("a")}, {}, families);
   expect_lines(

@@ -22,21 +22,21 @@ void LatestValues::add(const domain::JobKey& job) {
   jobs_.try_emplace(job);
 }
 
-void LatestValues::take(const observe::MetricKey& key, std::span<const observe::Sample> samples) {
+void LatestValues::record(const observe::MetricKey& key, std::span<const observe::Sample> samples) {
   const auto owner = owner_of(key);
   if (!owner) return;
   const MutexLock lock(mutex_);
   const auto job = jobs_.find(owner->job);
   if (job == jobs_.end()) return;
-  for (const auto& sample : samples) take(*job, {key.name, owner->host}, sample, sample.sum);
+  for (const auto& sample : samples) record(*job, {key.name, owner->host}, sample, sample.sum);
 }
 
-void LatestValues::take(const std::vector<observe::MetricRecord>& records) {
-  for (const auto& [key, sample] : records) take(key, {&sample, 1});
+void LatestValues::record(const std::vector<observe::MetricRecord>& records) {
+  for (const auto& [key, sample] : records) record(key, {&sample, 1});
 }
 
-void LatestValues::take(Jobs::value_type& job, SeriesName name, const observe::Sample& sample,
-                        double total) {
+void LatestValues::record(Jobs::value_type& job, SeriesName name, const observe::Sample& sample,
+                          double total) {
   if (sample.count <= 0) return;
   Job& of = job.second;
   auto found = of.values.find(name);
@@ -60,7 +60,7 @@ void LatestValues::take(Jobs::value_type& job, SeriesName name, const observe::S
 }
 
 void LatestValues::note_arrival(Jobs::value_type& job) {
-  // Most points are of the same job as the previous one.
+  // This is the common case: most points belong to the same job as the previous point.
   if (!by_arrival_.empty() && by_arrival_.rbegin()->second == &job) return;
   by_arrival_.erase(job.second.arrival);
   job.second.arrival = ++arrivals_;
@@ -96,7 +96,7 @@ Result<void> LatestValues::restore(observe::Metrics& metrics, const std::string&
     const auto job = jobs_.find(owner->job);
     SeriesName name{key.name, owner->host};
     if (job == jobs_.end() || job->second.values.contains(name)) continue;
-    take(*job, std::move(name), *sample, 0);
+    record(*job, std::move(name), *sample, 0);
   }
   return ok();
 }

@@ -1,12 +1,12 @@
-// LatestValues keeps the latest value of each metric of jobs in memory, for scrapes.
+// LatestValues stores the latest value of each metric of jobs in memory, for scrapes.
 //
-// Only points of jobs that were added are taken: names of jobs that do not exist, and points that
-// arrive after a job's end, take no memory.
+// Only points of jobs that were added are recorded. So points of jobs that do not exist, or that
+// arrive after a job's end, use no memory.
 //
-// Memory is bounded: a job has at most series_of_job_max series here, and all jobs together
-// series_max. Points of further series are left out and counted. Beyond series_max, values of that
-// job are dropped first whose last point arrived the longest time ago; the times of points do not
-// count, since jobs choose them.
+// Memory is bounded: each job has at most series_of_job_max series, and all jobs together have
+// series_max. Points of further series are left out and counted. When series_max is reached, the
+// values of the job whose last point arrived first are dropped. The times in points do not count
+// for this, since jobs choose them.
 //
 // Threads: callable from anywhere. Errors: none.
 #pragma once
@@ -31,13 +31,13 @@ namespace trainyard::exposition {
 
 struct LatestLimits {
   size_t series_of_job_max = 1'000;
-  size_t series_max = 100'000;  // of some 200 bytes each
+  size_t series_max = 100'000;  // some 200 bytes each
 };
 
 // The latest value of one metric.
 struct LatestValue {
   std::string metric;
-  std::string host;  // "algo-1"; "": of the job as a whole
+  std::string host;  // "algo-1"; "": a metric of the job as a whole
   double value = 0;
   double total = 0;  // the sum of all points since this server started
   Instant at;
@@ -49,32 +49,32 @@ struct JobValues {
   Instant last_point;
 };
 
-// The job and the host of a metric that a training job's agent, or the job itself, has sent.
+// The job and the host of a metric that a training job or its agent has sent.
 struct MetricOwner {
   domain::JobKey job;
   std::string host;
 };
-// Nothing: the metric is not a job's.
+// Returns nullopt for a metric that does not belong to a job.
 std::optional<MetricOwner> owner_of(const observe::MetricKey& key);
 
 class LatestValues {
  public:
   explicit LatestValues(LatestLimits limits) : limits_(limits) {}
 
-  // Takes points of the job from now on.
+  // Records points of the job from now on.
   void add(const domain::JobKey& job);
-  // Takes points of one metric, or of several, that are durable.
-  void take(const observe::MetricKey& key, std::span<const observe::Sample> samples);
-  void take(const std::vector<observe::MetricRecord>& records);
-  // Reads the last point of each metric of jobs for which `wanted` is true, as after a restart of
-  // the server. It is not added to totals. Values that were taken meanwhile stay. May be repeated
-  // after an error. Errors: those of the metrics.
+  // Record points of one metric or of several. Requires: the points are durable.
+  void record(const observe::MetricKey& key, std::span<const observe::Sample> samples);
+  void record(const std::vector<observe::MetricRecord>& records);
+  // Reads the last point of each metric of the jobs for which `wanted` returns true, as after a
+  // restart of the server. These points are not added to totals, and do not replace values that
+  // were recorded meanwhile. May be repeated after an error. Errors: those of Metrics.
   Result<void> restore(observe::Metrics& metrics, const std::string& region,
                        const std::function<bool(const domain::JobKey&)>& wanted);
-  // Takes no more points of the job.
+  // Removes the values of the job, and records no further points of it.
   void forget(const domain::JobKey& job);
 
-  // Empty, if there is none.
+  // Returns an empty value for an unknown job.
   JobValues values_of(const domain::JobKey& job) const;
   uint64_t points_left_out() const;
 
@@ -88,23 +88,24 @@ class LatestValues {
     std::map<SeriesName, Value> values;
     uint64_t points_left_out = 0;
     Instant last_point;
-    uint64_t arrival = 0;  // key of its last point in by_arrival_; 0: it has no values
+    uint64_t arrival = 0;  // key of its last point in by_arrival_; 0: the job has no values
   };
   using Jobs = std::map<domain::JobKey, Job>;
-  // Takes one point. `total`: what it adds to the metric's total.
-  void take(Jobs::value_type& job, SeriesName name, const observe::Sample& sample, double total)
+  // Records one point, and adds `total` to the metric's total.
+  void record(Jobs::value_type& job, SeriesName name, const observe::Sample& sample, double total)
       REQUIRES(mutex_);
-  // Removes the values of the job, which stays.
+  // Removes the values of the job, but not the job.
   void clear(Jobs::value_type& job) REQUIRES(mutex_);
-  // Makes space for one series of `job`. False: there is none.
+  // Makes space for one series of `job` by removing values of other jobs. Returns false if no other
+  // job has values.
   bool make_space(const Jobs::value_type& job) REQUIRES(mutex_);
-  // Makes `job` the last one of by_arrival_.
+  // Moves `job` to the end of by_arrival_.
   void note_arrival(Jobs::value_type& job) REQUIRES(mutex_);
 
   const LatestLimits limits_;
   mutable Mutex mutex_;
   Jobs jobs_ GUARDED_BY(mutex_);
-  // The jobs that have values.
+  // The jobs that have values, ordered by the arrival of their last point.
   std::map<uint64_t, Jobs::value_type*> by_arrival_ GUARDED_BY(mutex_);
   uint64_t arrivals_ GUARDED_BY(mutex_) = 0;
   size_t series_ GUARDED_BY(mutex_) = 0;

@@ -27,14 +27,14 @@ constexpr std::array kHostMetrics = {
                "Bytes of channels that a host of a job has read from its machine's cache."},
 };
 
-// Cuts long text. A hash of all of it is at the end, so that different texts stay different.
+// Cuts a long text and appends a hash of the whole text, so that different texts stay different.
 std::string label_text(std::string_view bytes) {
   constexpr size_t kHashBytes = 8;
   constexpr size_t kKept = kLabelBytesMax - 1 - 2 * kHashBytes;  // before "~" and the hash
   std::string text = to_utf8(bytes);
   if (text.size() <= kLabelBytesMax) return text;
   size_t end = kKept;
-  while (end > 0 && (uint8_t(text[end]) & 0xc0) == 0x80) --end;  // inside a character
+  while (end > 0 && (uint8_t(text[end]) & 0xc0) == 0x80) --end;  // to the start of a character
   text.resize(end);
   return text + "~" + to_hex(bytes_of(sha256(bytes)).substr(0, kHashBytes));
 }
@@ -73,7 +73,7 @@ PointSeries other_series_of(const observe::MetricKey& key) {
   series.labels.emplace_back("region", key.region);
   series.labels.emplace_back("namespace", label_text(key.name_space));
   series.labels.emplace_back("metric", label_text(key.name));
-  // Not cut: equal beginnings would become one series.
+  // The name is not cut: names with the same beginning would become one series.
   series.labels.emplace_back("dimensions", to_utf8(dimensions));
   return series;
 }

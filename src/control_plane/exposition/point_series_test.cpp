@@ -11,7 +11,7 @@ std::string metric_label(const std::string& metric) {
   return series.labels[0].second;
 }
 
-TEST(PointSeries, LongNamesThatDifferAtTheirEndStayDifferent) {
+TEST(PointSeries, KeepsLongNamesThatDifferAtTheirEndDifferent) {
   const std::string longest(kLabelBytesMax, 'x');
   EXPECT_EQ(metric_label(longest), longest);
   const std::string one = metric_label(longest + "1"), two = metric_label(longest + "2");
@@ -22,7 +22,7 @@ TEST(PointSeries, LongNamesThatDifferAtTheirEndStayDifferent) {
   EXPECT_EQ(one, metric_label(longest + "1"));
 }
 
-TEST(PointSeries, ACutKeepsWholeCharacters) {
+TEST(PointSeries, CutsNamesBetweenCharacters) {
   std::string text;
   while (text.size() <= kLabelBytesMax) text += "é";
   const std::string cut = metric_label(text);

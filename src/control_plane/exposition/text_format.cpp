@@ -11,8 +11,8 @@ namespace {
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 constexpr std::string_view kTotal = "_total";
 constexpr size_t kCommentBytes = std::string_view("# HELP ").size();
-constexpr size_t kSampleBytes = 200;  // a guess, to reserve space
-constexpr size_t kAcceptedMax = 50;   // types of one header
+constexpr size_t kSampleBytes = 200;  // an estimate, to reserve memory
+constexpr size_t kAcceptedMax = 50;   // media types in one Accept header
 
 void append_escaped(std::string& out, std::string_view text, bool quotes) {
   for (const char c : text) {
@@ -97,7 +97,7 @@ class Writer {
     out_ += '\n';
   }
 
-  // Samples with the same labels follow each other, so their text is made once.
+  // Consecutive samples often share labels, so the text of these labels is kept.
   const std::string& shared_text(const SharedLabels& shared) {
     if (last_ == shared) return last_text_;
     last_ = shared;
@@ -113,7 +113,7 @@ class Writer {
   std::string last_text_;
 };
 
-// The quality of an element of Accept: "text/plain;version=0.0.4;q=0.5" -> 0.5.
+// Returns the quality of an element of Accept: "text/plain;version=0.0.4;q=0.5" -> 0.5.
 double quality_of(std::string_view element) {
   for (const std::string_view parameter : split(element, ';')) {
     const std::string_view trimmed = trim(parameter);

@@ -4,8 +4,7 @@
 //   openmetrics  OpenMetrics 1.0: counters are named without "_total", and the text ends with # EOF
 //
 // Values of labels are written as UTF-8: ill-formed bytes and zeros become U+FFFD, since a scraper
-// rejects the whole text for one of them. Labels whose names are repeated are a fault of the
-// program.
+// rejects a whole text that contains one of them. Requires: the names of a sample's labels differ.
 //
 // Formats: https://prometheus.io/docs/instrumenting/exposition_formats/ and
 // https://github.com/OpenObservability/OpenMetrics.
@@ -22,12 +21,12 @@ namespace trainyard::exposition {
 
 enum class TextFormat { text, openmetrics };
 
-// Chooses by the value of an Accept header; "": text.
+// Chooses the format by the value of an Accept header; "": text.
 TextFormat choose_format(std::string_view accept);
 std::string_view content_type(TextFormat format);
 std::string format_text(const Families& families, TextFormat format);
 
-// Replaces what no format can carry: ill-formed UTF-8 and zero bytes.
+// Replaces bytes that no format can contain: ill-formed UTF-8 and zeros.
 std::string to_label_value(std::string_view bytes);
 
 }  // namespace trainyard::exposition

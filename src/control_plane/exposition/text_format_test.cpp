@@ -20,7 +20,7 @@ Families two_families() {
   return families;
 }
 
-TEST(TextFormat, TextIsAsTheFormatSays) {
+TEST(TextFormat, WritesTheTextFormat) {
   EXPECT_EQ(format_text(two_families(), TextFormat::text),
             "# HELP trainyard_jobs Jobs, by \\\\ state.\\n\"All\".\n"
             "# TYPE trainyard_jobs gauge\n"
@@ -31,7 +31,7 @@ TEST(TextFormat, TextIsAsTheFormatSays) {
             "trainyard_points_total 0.25\n");
 }
 
-TEST(TextFormat, OpenMetricsNamesCountersWithoutTotalAndEnds) {
+TEST(TextFormat, WritesOpenMetrics) {
   EXPECT_EQ(format_text(two_families(), TextFormat::openmetrics),
             "# HELP trainyard_jobs Jobs, by \\\\ state.\\n\\\"All\\\".\n"
             "# TYPE trainyard_jobs gauge\n"
@@ -43,7 +43,7 @@ TEST(TextFormat, OpenMetricsNamesCountersWithoutTotalAndEnds) {
             "# EOF\n");
 }
 
-TEST(TextFormat, FamiliesOfModulesBelowAreAdded) {
+TEST(TextFormat, IncludesFormattedFamiliesOfLowerModules) {
   PrometheusText below;
   below.begin("requests_total", "counter", "Requests in_total .");
   below.sample("requests_total", {{"operation", "a"}}, 2);
@@ -61,7 +61,7 @@ TEST(TextFormat, FamiliesOfModulesBelowAreAdded) {
                 rest + "# EOF\n");
 }
 
-TEST(TextFormat, HistogramsCountUpToEachBound) {
+TEST(TextFormat, WritesCumulativeBucketsOfHistograms) {
   Histogram histogram;
   for (const double seconds : {.0001, .0005, .0006, 3.0, 1000.0}) histogram.add(seconds);
   Families families;
@@ -76,7 +76,7 @@ TEST(TextFormat, HistogramsCountUpToEachBound) {
   EXPECT_NE(open.find("t_bucket{operation=\"A\",le=\"5.0\"} 4\n"), std::string::npos) << open;
 }
 
-TEST(TextFormat, NumbersThatAreNotFiniteHaveTheirNames) {
+TEST(TextFormat, WritesInfinityAndNaN) {
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(number_text(std::nan("")), "NaN");
   EXPECT_EQ(number_text(infinity), "+Inf");
@@ -87,7 +87,7 @@ TEST(TextFormat, NumbersThatAreNotFiniteHaveTheirNames) {
   EXPECT_EQ(number_text(1'700'000'000.123), "1700000000.123");
 }
 
-TEST(TextFormat, IsChosenByTheHeader) {
+TEST(TextFormat, IsChosenByTheAcceptHeader) {
   EXPECT_EQ(choose_format(""), TextFormat::text);
   EXPECT_EQ(choose_format("*/*"), TextFormat::text);
   EXPECT_EQ(choose_format("text/plain"), TextFormat::text);
@@ -101,7 +101,7 @@ TEST(TextFormat, IsChosenByTheHeader) {
   EXPECT_EQ(choose_format(std::string(10'000, ',')), TextFormat::text);
 }
 
-TEST(TextFormat, BytesThatScrapersRejectAreReplaced) {
+TEST(TextFormat, ReplacesBytesThatScrapersReject) {
   Families families;
   families.add("t", FamilyType::gauge, "T.").sample({{"name", std::string("a\xff\0b", 4)}}, 1);
   const std::string text = format_text(families, TextFormat::text);
@@ -111,7 +111,7 @@ TEST(TextFormat, BytesThatScrapersRejectAreReplaced) {
       << text;
 }
 
-// A slow reader of one sample. Nothing: the line is malformed.
+// Parses the line of one sample. Returns nullopt for a malformed line.
 std::optional<std::pair<std::map<std::string, std::string>, std::string>> read_sample(
     std::string_view line, std::string_view name) {
   std::map<std::string, std::string> labels;
@@ -144,8 +144,8 @@ std::optional<std::pair<std::map<std::string, std::string>, std::string>> read_s
   return std::pair{labels, std::string(line.substr(1))};
 }
 
-// Whatever bytes labels have, each sample is one line that reads back as it was.
-TEST(TextFormat, EachSampleReadsBack) {
+// For any bytes in labels, each sample is one line, which parses to the same sample.
+TEST(TextFormat, RoundTripsAnyBytesInLabels) {
   std::mt19937_64 random(17);
   constexpr std::string_view kNasty = "\"\\\n{}=, #é\xff\xc3\r\t\x7f";
   const auto text_of_labels = [&] {

@@ -14,10 +14,10 @@ constexpr size_t kKnownSeriesMax = 200'000;  // some 60 MB
 constexpr Duration kRetryDelayMin = 500ms;
 constexpr Duration kRetryDelayMax = 30s;
 constexpr uint32_t kDoublingsMax = 6;
-// Receivers answer these to points that they do not take; Thanos has 409 for samples out of order.
-constexpr std::array kJudgements{400, 409, 413, 415, 422};
+// The statuses with which receivers reject points; Thanos uses 409 for samples out of order.
+constexpr std::array kRejections{400, 409, 413, 415, 422};
 
-// A text that differs for different labels.
+// Returns a text that is unique for these labels.
 std::string text_of(const SeriesLabels& labels) {
   std::string text;
   for (const auto& [name, value] : labels)
@@ -28,7 +28,8 @@ std::string text_of(const SeriesLabels& labels) {
 }  // namespace
 
 Batch BatchMaker::make(const std::vector<observe::MetricRecord>& records) {
-  // Forgotten series cost rejected requests at worst, which are then split.
+  // Without the known series, old samples may be sent; the receiver then rejects the request, which
+  // is split.
   if (known_.size() > kKnownSeriesMax) known_.clear();
   Batch batch;
   std::map<observe::MetricKey, std::vector<observe::Sample>> by_key;
@@ -63,9 +64,9 @@ Batch BatchMaker::make(const std::vector<observe::MetricRecord>& records) {
 
 Outcome outcome_of(int status) {
   if (status >= 200 && status < 300) return Outcome::accepted;
-  // Other responses do not depend on the points: a wrong token, a receiver that is down.
-  const bool judged = std::ranges::find(kJudgements, status) != kJudgements.end();
-  return judged ? Outcome::rejected : Outcome::retry;
+  // The other failures do not depend on the points: an invalid token, a receiver that is down.
+  const bool rejected = std::ranges::find(kRejections, status) != kRejections.end();
+  return rejected ? Outcome::rejected : Outcome::retry;
 }
 
 Duration retry_delay(uint32_t failures) {
@@ -82,7 +83,7 @@ std::pair<std::vector<TimeSeries>, std::vector<TimeSeries>> split_series(
     parts.second.assign(std::make_move_iterator(middle), std::make_move_iterator(series.end()));
     return parts;
   }
-  CHECK(series.size() == 1 && series[0].samples.size() > 1, "one sample has no parts");
+  CHECK(series.size() == 1 && series[0].samples.size() > 1, "one sample cannot be split");
   auto& samples = series[0].samples;
   const auto middle = samples.begin() + std::ptrdiff_t(samples.size() / 2);
   TimeSeries second;

@@ -1,11 +1,11 @@
 // Builds requests from metric points, in the order that receivers accept, and maps the status of a
 // response to the next action.
 //
-// A receiver rejects a whole request for one sample that is older than the last one of its series.
-// So the samples of a series are sorted, the last of several at one instant counts, and samples
-// that are older than those sent before are left out and counted.
+// A receiver rejects a whole request if one of its samples is older than the last sample of the
+// series. So the samples of a series are sorted; of several samples at one instant, the last is
+// sent; and samples that are older than those sent before are left out and counted.
 //
-// Threads: a BatchMaker is confined to one; the functions are pure. Errors: none.
+// Threads: a BatchMaker is confined to one thread; the functions are pure. Errors: none.
 #pragma once
 
 #include <cstdint>
@@ -25,27 +25,27 @@ using SeriesLabels = std::vector<std::pair<std::string, std::string>>;
 // The series of a metric's points.
 struct NamedSeries {
   SeriesLabels labels;   // with __name__
-  double factor = 1;     // from the points' unit to the series'
-  bool counter = false;  // points are amounts, and the series is their sum
+  double factor = 1;     // from the unit of the points to the unit of the series
+  bool counter = false;  // each point is an amount, and the series is their sum
 };
 using NameSeries = std::function<NamedSeries(const observe::MetricKey&)>;
 
 struct Batch {
   std::vector<TimeSeries> series;
   size_t samples = 0;
-  uint64_t left_out = 0;  // older than those sent before
+  uint64_t left_out = 0;  // samples that are older than those sent before
 };
 
 class BatchMaker {
  public:
   explicit BatchMaker(NameSeries name_series) : name_series_(std::move(name_series)) {}
 
-  // Each point is passed once: a repeated request is the same Batch.
+  // Requires: each point is passed once. To repeat a request, send the same Batch again.
   Batch make(const std::vector<observe::MetricRecord>& records);
 
  private:
   struct Known {
-    int64_t last = INT64_MIN;  // milliseconds
+    int64_t last = INT64_MIN;  // the time of the last sample, in milliseconds
     double total = 0;
   };
   const NameSeries name_series_;
@@ -54,16 +54,16 @@ class BatchMaker {
 
 enum class Outcome {
   accepted,
-  retry,     // later, with the same points
-  rejected,  // some of its points are invalid: its parts are sent separately
+  retry,     // send the same points later
+  rejected,  // some points are invalid: send the halves separately
 };
-// `status`: the HTTP status; 0: no response.
+// `status`: the HTTP status, or 0 if no response arrived.
 Outcome outcome_of(int status);
 
-// The wait before the next try, after `failures` in a row.
+// Returns the wait before the next attempt, after `failures` consecutive failures.
 Duration retry_delay(uint32_t failures);
 
-// Splits series, or the samples of a single one, into two parts. Requires: more than one sample.
+// Splits series, or the samples of a single series, in halves. Requires: more than one sample.
 std::pair<std::vector<TimeSeries>, std::vector<TimeSeries>> split_series(
     std::vector<TimeSeries> series);
 

@@ -22,7 +22,7 @@ TimeSeries series(const std::string& metric, std::vector<WriteSample> samples) {
   return {{{"__name__", "m"}, {"metric", metric}}, std::move(samples)};
 }
 
-TEST(Batch, SamplesAreSortedWithOneForEachInstant) {
+TEST(Batch, SortsSamplesAndKeepsTheLastOfEachInstant) {
   BatchMaker maker(named);
   const Batch batch = maker.make({point("b", 2, 20), point("a", 5, 1), point("b", 1, 10),
                                   point("b", 2, 21), point("h", 1, 3)});
@@ -33,7 +33,7 @@ TEST(Batch, SamplesAreSortedWithOneForEachInstant) {
   EXPECT_EQ(batch.left_out, 0U);
 }
 
-TEST(Batch, SamplesOlderThanThoseSentBeforeAreLeftOut) {
+TEST(Batch, LeavesOutSamplesOlderThanThoseSentBefore) {
   BatchMaker maker(named);
   maker.make({point("a", 5, 1)});
   const Batch batch = maker.make({point("a", 4, 2), point("a", 5, 3), point("a", 6, 4)});
@@ -42,14 +42,14 @@ TEST(Batch, SamplesOlderThanThoseSentBeforeAreLeftOut) {
   EXPECT_TRUE(maker.make({point("a", 1, 1)}).series.empty());
 }
 
-TEST(Batch, CountersAreSums) {
+TEST(Batch, SumsCounters) {
   BatchMaker maker(named);
   maker.make({point("c", 1, 10)});
   EXPECT_EQ(maker.make({point("c", 2, 5), point("c", 3, 1)}).series,
             (std::vector<TimeSeries>{series("c", {{15, 2}, {16, 3}})}));
 }
 
-TEST(Batch, StatusCodesDecideTheOutcome) {
+TEST(Batch, MapsStatusesToOutcomes) {
   for (const int status : {200, 202, 204}) EXPECT_EQ(outcome_of(status), Outcome::accepted);
   for (const int status : {0, 301, 401, 403, 404, 429, 500, 503})
     EXPECT_EQ(outcome_of(status), Outcome::retry) << status;
@@ -57,7 +57,7 @@ TEST(Batch, StatusCodesDecideTheOutcome) {
     EXPECT_EQ(outcome_of(status), Outcome::rejected) << status;
 }
 
-TEST(Batch, DelaysDoubleUpToALimit) {
+TEST(Batch, DoublesRetryDelaysUpToALimit) {
   EXPECT_EQ(retry_delay(0), 500ms);
   EXPECT_EQ(retry_delay(1), 500ms);
   EXPECT_EQ(retry_delay(2), 1s);
@@ -65,7 +65,7 @@ TEST(Batch, DelaysDoubleUpToALimit) {
   EXPECT_EQ(retry_delay(4'000'000'000), 30s);
 }
 
-TEST(Batch, SplittingKeepsEachSampleOnce) {
+TEST(Batch, KeepsEachSampleOnceWhenSplit) {
   auto [first, second] =
       split_series({series("a", {{1, 1}}), series("b", {{1, 1}}), series("c", {{1, 1}})});
   EXPECT_EQ(first, (std::vector<TimeSeries>{series("a", {{1, 1}})}));

@@ -10,7 +10,7 @@ namespace {
 constexpr int kCumulative = 2;  // AGGREGATION_TEMPORALITY_CUMULATIVE
 constexpr int64_t kNanosecondsPerMillisecond = 1'000'000;
 
-// 64 bit numbers are texts in the JSON of protocol buffers. Requires: a time that CloudWatch takes.
+// Protocol buffers' JSON has 64 bit numbers as strings. Requires: a time that CloudWatch accepts.
 std::string nanoseconds_text(int64_t milliseconds) {
   return std::to_string(milliseconds * kNanosecondsPerMillisecond);
 }
@@ -51,7 +51,7 @@ Json metric_of(const TimeSeries& series, Instant started) {
             {"dataPoints", std::move(points)}}}};
 }
 
-// Returns the resource of the first series, which all have.
+// Returns the resource of the first series, which is the resource of all.
 Json resource_of(const std::vector<TimeSeries>& series) {
   Json attributes = Json::array();
   if (!series.empty())

@@ -3,9 +3,9 @@
 // (https://opentelemetry.io/docs/specs/otlp,
 // https://opentelemetry.io/docs/specs/otel/compatibility/prometheus_and_openmetrics)
 //
-// The labels `job` and `instance`, the same on all series of a server, become the resource's
+// The labels `job` and `instance`, which are equal in all series of a server, become the resource's
 // service.name and service.instance.id; the other labels become attributes. A series whose name
-// ends in _total is a monotonic sum since `started`, and any other one a gauge.
+// ends in _total becomes a monotonic sum since `started`, and any other series a gauge.
 //
 // Threads: pure function. Errors: none.
 #pragma once

@@ -15,7 +15,7 @@ Json encoded(const std::vector<TimeSeries>& series) {
   return Json::parse(otlp_metrics_of(series, kStarted));
 }
 
-TEST(OtlpMetrics, AGaugeHasItsLabelsAndSamples) {
+TEST(OtlpMetrics, EncodesAGaugeWithItsLabelsAndSamples) {
   const Json request = encoded({{{{"__name__", "trainyard_job_metric"},
                                   {"instance", "127.0.0.1:80"},
                                   {"job", "trainyard"},
@@ -33,7 +33,7 @@ TEST(OtlpMetrics, AGaugeHasItsLabelsAndSamples) {
          "timeUnixNano": "1763000002000000000", "asDouble": 0.25}]}}]}]}]})"));
 }
 
-TEST(OtlpMetrics, ACounterIsAMonotonicSum) {
+TEST(OtlpMetrics, EncodesACounterAsMonotonicSum) {
   const Json request =
       encoded({{{{"__name__", "trainyard_bytes_total"}}, {{7, 1'763'000'001'000}}}});
   const Json& metric = request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0];
@@ -43,7 +43,7 @@ TEST(OtlpMetrics, ACounterIsAMonotonicSum) {
        "startTimeUnixNano": "1763000000000000000", "asDouble": 7.0}]}})"));
 }
 
-TEST(OtlpMetrics, NumbersThatJsonLacksAreTexts) {
+TEST(OtlpMetrics, EncodesInfinityAndNaNAsStrings) {
   const Json request = encoded({{{{"__name__", "a"}}, {{NAN, 1}, {INFINITY, 2}, {-INFINITY, 3}}}});
   const Json& points =
       request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0]["gauge"]["dataPoints"];

@@ -21,11 +21,12 @@ Result<observe::MetricKey> key_of(const TimeSeries& series, const std::string& r
     return invalid("a series must have a name of at most " + std::to_string(kNameBytesMax) +
                    " bytes");
   if (key.dimensions.size() > kDimensionsMax)
-    return invalid("a series has more than " + std::to_string(kDimensionsMax) + " labels");
+    return invalid("a series has more than " + std::to_string(kDimensionsMax) +
+                   " labels in addition to its name");
   return key;
 }
 
-// Counts the bytes that the key takes, with what containers add.
+// Estimates the memory that the key uses, including the overhead of containers.
 size_t bytes_of(const observe::MetricKey& key) {
   constexpr size_t kLabelOverhead = 96;  // two std::string and a node of a map
   size_t bytes =
@@ -58,7 +59,8 @@ Result<ReceivedPoints> points_of(const std::vector<TimeSeries>& series, const st
     key_bytes += bytes_of(metric.key);
     if (key_bytes > kKeyBytesMax)
       return exhausted("the names and labels of all series have more than " +
-                       std::to_string(kKeyBytesMax >> 20) + " MiB: send fewer in one request");
+                       std::to_string(kKeyBytesMax >> 20) +
+                       " MiB; send fewer series in one request");
     points.count += metric.samples.size();
     points.series.push_back(std::move(metric));
   }

@@ -1,10 +1,10 @@
 // Converts series that a sender of remote write has sent into points of metrics.
 //
-// A series becomes the metric of its __name__ in the namespace Prometheus, with its other labels as
-// dimensions. Samples that are not finite, or have times that CloudWatch does not take, are left
-// out: markers of stale series are NaN.
+// The metric of a series has the name in its label __name__, the namespace Prometheus, and the
+// other labels as dimensions. Samples that are not finite (such as the markers of stale series,
+// which are NaN) or have times that CloudWatch does not accept are left out.
 //
-// Keys take more memory than the labels of a request, so their bytes are limited, too.
+// Keys use more memory than the labels of a request, so their bytes are limited, too.
 //
 // Threads: pure functions. Errors: invalid: a series without a name, with too many labels, or with
 // a label twice; exhausted: more than kKeyBytesMax.
@@ -23,7 +23,7 @@ namespace trainyard::remote_write {
 
 inline constexpr std::string_view kReceivedNamespace = "Prometheus";
 inline constexpr size_t kDimensionsMax = 30;         // as CloudWatch
-inline constexpr size_t kNameBytesMax = 255;         // of a metric, as CloudWatch
+inline constexpr size_t kNameBytesMax = 255;         // for names of metrics, as CloudWatch
 inline constexpr size_t kKeyBytesMax = 64 << 20;     // names and labels of all series, in memory
 inline constexpr Duration kOldestSample = 14 * 24h;  // before now, as CloudWatch
 inline constexpr Duration kNewestSample = 2h;        // after now
@@ -31,7 +31,7 @@ inline constexpr Duration kNewestSample = 2h;        // after now
 struct ReceivedPoints {
   std::vector<observe::MetricSeries> series;  // none is empty
   uint64_t count = 0;                         // points in all series
-  uint64_t left_out = 0;
+  uint64_t left_out = 0;                      // samples
 };
 
 Result<ReceivedPoints> points_of(const std::vector<TimeSeries>& series, const std::string& region,

@@ -13,7 +13,7 @@ Result<ReceivedPoints> points(const TimeSeries& series) {
   return points_of({series}, "eu-west-1", from_milliseconds(kNow));
 }
 
-TEST(Received, ASeriesIsAMetricWithItsLabelsAsDimensions) {
+TEST(Received, ConvertsASeriesToAMetricWithDimensions) {
   const auto found = points({{{"__name__", "up"}, {"job", "node"}}, {{1, kNow - 5}, {0, kNow}}});
   ASSERT_TRUE(found) << found.error().message;
   ASSERT_EQ(found->series.size(), 1U);
@@ -27,7 +27,7 @@ TEST(Received, ASeriesIsAMetricWithItsLabelsAsDimensions) {
   EXPECT_EQ(found->series[0].samples[1].at, from_milliseconds(kNow));
 }
 
-TEST(Received, SamplesThatTheStoreDoesNotTakeAreCounted) {
+TEST(Received, CountsSamplesThatAreLeftOut) {
   const auto found = points({{{"__name__", "up"}},
                              {{std::nan(""), kNow},
                               {1, INT64_MIN},
@@ -41,7 +41,7 @@ TEST(Received, SamplesThatTheStoreDoesNotTakeAreCounted) {
   EXPECT_EQ(found->left_out, 5U);
 }
 
-TEST(Received, TheBytesOfKeysAreLimited) {
+TEST(Received, LimitsTheBytesOfKeys) {
   const auto large = [](int number, double value) {
     return TimeSeries{{{"__name__", "up"}, {"label", std::string(1 << 20, char('A' + number))}},
                       {{value, kNow}, {value, kNow + 1}}};
@@ -51,7 +51,7 @@ TEST(Received, TheBytesOfKeysAreLimited) {
   };
   std::vector<TimeSeries> all;
   for (int i = 0; i < 63; ++i) all.push_back(large(i, 1));
-  EXPECT_TRUE(received(all)) << "a key is counted once, whatever the number of its points";
+  EXPECT_TRUE(received(all)) << "a key is counted once for all of its points";
   all.push_back(large(63, std::nan("")));
   EXPECT_TRUE(received(all)) << "a series that is left out has no key";
   all.push_back(large(64, 1));
@@ -61,7 +61,7 @@ TEST(Received, TheBytesOfKeysAreLimited) {
   EXPECT_NE(refused.error().message.find("64 MiB"), std::string::npos) << refused.error().message;
 }
 
-TEST(Received, SeriesWithoutAProperNameAreRejected) {
+TEST(Received, RejectsSeriesWithoutAValidName) {
   TimeSeries many{{{"__name__", "up"}}, {}};
   for (int i = 0; i < 31; ++i) many.labels.emplace_back("l" + std::to_string(i), "v");
   for (const TimeSeries& series :

@@ -63,10 +63,10 @@ void Sender::work() {
     const auto sent = send_next();
     failures = sent ? 0 : failures + 1;
     if (failures == 1)
-      log(Level::error, "remote_write", "the journal of points was not read; it is read again",
+      log(Level::error, "remote_write", "cannot read the journal of points; retrying later",
           {{"receiver", settings_.name}, {"why", sent.error().message}});
     const Duration pause = !sent ? retry_delay(failures) : *sent ? 0ms : settings_.interval;
-    if (rest(pause, sent && !*sent)) return;
+    if (pause_or_stop(pause, sent && !*sent)) return;
   }
 }
 
@@ -74,7 +74,8 @@ Result<bool> Sender::send_next() {
   const observe::JournalPage page = TRY(journal_.read(settings_.name, settings_.points_max));
   if (page.empty) return false;
   if (page.lost > 0)
-    log(Level::warning, "remote_write", "points were lost, since the receiver did not accept them",
+    log(Level::warning, "remote_write",
+        "the journal dropped points that the receiver had not accepted",
         {{"receiver", settings_.name}, {"points", std::to_string(page.lost)}});
   counts_.lost.fetch_add(page.lost, kRelaxed);
   Batch batch = maker_.make(page.records);
@@ -82,15 +83,15 @@ Result<bool> Sender::send_next() {
   return send_all(std::move(batch.series)) && advance(page.position);
 }
 
-// The same points are not made into a request again: counters would sum them twice.
+// It is retried here, since a second request from the same points would add them to counters twice.
 bool Sender::advance(uint64_t position) {
   for (uint32_t failures = 0;;) {
     const auto stored = journal_.advance(settings_.name, position);
     if (stored) return true;
     if (++failures == 1)
-      log(Level::error, "remote_write", "the position in the journal was not stored; it is retried",
+      log(Level::error, "remote_write", "cannot store the position in the journal; retrying later",
           {{"receiver", settings_.name}, {"why", stored.error().message}});
-    if (rest(retry_delay(failures), false)) return false;
+    if (pause_or_stop(retry_delay(failures), false)) return false;
   }
 }
 
@@ -111,7 +112,7 @@ bool Sender::send_all(std::vector<TimeSeries> series) {
     } else {
       auto [first, second] = split_series(std::move(part));
       parts.push_back(std::move(second));
-      parts.push_back(std::move(first));  // goes first: its samples may be the older ones
+      parts.push_back(std::move(first));  // sent first: its samples may be older
     }
   }
   return true;
@@ -129,11 +130,11 @@ std::optional<Outcome> Sender::send(const std::vector<TimeSeries>& series) {
       log(Level::warning, "remote_write", "the receiver does not accept points; retrying later",
           {{"receiver", settings_.name},
            {"why", status ? "status " + std::to_string(*status) : status.error().message}});
-    if (rest(retry_delay(failures), false)) return std::nullopt;
+    if (pause_or_stop(retry_delay(failures), false)) return std::nullopt;
   }
 }
 
-bool Sender::rest(Duration at_most, bool until_woken) {
+bool Sender::pause_or_stop(Duration at_most, bool until_woken) {
   MutexLock lock(mutex_);
   changed_.wait_for(lock, at_most,
                     [&]() REQUIRES(mutex_) { return stopping_ || (until_woken && woken_); });

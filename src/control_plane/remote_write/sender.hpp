@@ -1,14 +1,14 @@
-// A Sender sends the points of a journal to one receiver, in a thread of its own.
+// A Sender has a thread that sends the points of a journal to one receiver.
 //
-// Points are sent at least once, in the order of the journal. The position is durable behind points
-// that the receiver has accepted. A receiver that fails or hangs delays nothing else: the journal
-// keeps its points up to the journal's limit, and the next try waits twice as long, up to 30 s. In
-// memory are the points of one request. Of a request that the receiver rejects, halves are tried
-// alone, so that only the samples that it does not take are left out.
+// Points are sent at least once, in the order of the journal. After the receiver has accepted a
+// request, the position behind its points is stored. A receiver that fails or hangs delays no other
+// component: the journal keeps the points up to its limit, and each retry waits twice as long, up
+// to 30 s. Only one request's points are held in memory. A rejected request is split in halves and
+// retried, so that only the rejected samples are left out.
 //
-// Threads: name(), counts(), wake() and end() from any. wait() and the destructor wait for a
-// request in progress, which `post` limits; no further one is sent after end(). Errors: logged and
-// counted. Lifetime: the arguments outlive it.
+// Threads: call name(), counts(), wake() and end() from anywhere. wait() and the destructor wait
+// for a request in progress, whose time `post` must limit; no request begins after end(). Errors:
+// logged and counted. Lifetime: the constructor's arguments outlive it.
 #pragma once
 
 #include <atomic>
@@ -27,25 +27,25 @@
 
 namespace trainyard::remote_write {
 
-// Sends a request's body, and returns the status of HTTP. Errors: there was no answer.
+// Sends the body of a request, and returns the HTTP status. Errors: no response arrived.
 using Post = std::function<Result<int>(const std::string& body)>;
 
-// Returns the body of a request of remote write.
+// Returns the body of a remote-write request.
 std::string remote_write_body(const std::vector<TimeSeries>& series);
 
 struct SenderSettings {
-  std::string name;          // of the receiver: the reader of the journal
-  size_t points_max = 2000;  // of one request, as Prometheus' default
-  Duration interval = 1s;    // between two looks at an empty journal
+  std::string name;          // the name of the receiver, and of the reader of the journal
+  size_t points_max = 2000;  // points of one request; the default of Prometheus
+  Duration interval = 1s;    // between two reads of an empty journal
   std::function<std::string(const std::vector<TimeSeries>&)> encode = remote_write_body;
 };
 
 struct SenderCounts {
-  std::atomic<uint64_t> samples{0};   // that the receiver has accepted
-  std::atomic<uint64_t> requests{0};  // that the receiver has accepted
-  std::atomic<uint64_t> failures{0};  // requests without an answer, or to be sent again
-  std::atomic<uint64_t> left_out{0};  // older than those sent before, or rejected
-  std::atomic<uint64_t> lost{0};      // that left the journal unread
+  std::atomic<uint64_t> samples{0};   // samples that the receiver has accepted
+  std::atomic<uint64_t> requests{0};  // requests that the receiver has accepted
+  std::atomic<uint64_t> failures{0};  // requests without response, or with one that asks for retry
+  std::atomic<uint64_t> left_out{0};  // samples older than those sent before, or rejected
+  std::atomic<uint64_t> lost{0};      // points that the journal dropped before they were read
 };
 
 class Sender {
@@ -57,27 +57,27 @@ class Sender {
 
   const std::string& name() const { return settings_.name; }
   const SenderCounts& counts() const { return counts_; }
-  // Looks at the journal now.
+  // Makes the thread read the journal now.
   void wake();
-  // Tells the thread to end, and does not wait for it: several senders then end at the same time.
+  // Makes the thread end, without waiting for it, so that several senders can end at the same time.
   void end();
   // Waits for the thread. Requires: end() was called. Called by one thread.
   void wait();
 
  private:
   void work();
-  // Sends the next points. False: there were none, or the sender stops. Errors: those of reading
-  // the journal; no point was taken from it then.
+  // Sends the next points. Returns false if the journal is empty or the sender stops. Errors: those
+  // of reading the journal; the position has not changed then.
   Result<bool> send_next();
-  // Stores the position until that succeeds. False: the sender stops.
+  // Retries storing the position until it succeeds. Returns false if the sender stops.
   bool advance(uint64_t position);
-  // Sends until all is accepted or left out. False: the sender stops.
+  // Sends until each sample is accepted or left out. Returns false if the sender stops.
   bool send_all(std::vector<TimeSeries> series);
   bool is_stopping();
-  // Sends until the receiver has judged. Nothing: the sender stops.
+  // Sends until the receiver accepts or rejects the request. Returns nullopt if the sender stops.
   std::optional<Outcome> send(const std::vector<TimeSeries>& series);
-  // True if the sender stops.
-  bool rest(Duration at_most, bool until_woken);
+  // Waits for this time, or until wake() is called. Returns true if the sender stops.
+  bool pause_or_stop(Duration at_most, bool until_woken);
 
   observe::PointJournal& journal_;
   BatchMaker maker_;  // used by the thread only

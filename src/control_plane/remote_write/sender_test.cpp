@@ -17,15 +17,15 @@ namespace {
 
 constexpr auto kDeadline = std::chrono::seconds(60);
 
-// A receiver that answers with the statuses it was given, then with 204, and keeps what it accepts.
+// A receiver that responds with the given statuses and then with 204, and keeps accepted samples.
 struct Receiver {
   Mutex mutex;
   ConditionVariable changed;
-  std::deque<int> statuses GUARDED_BY(mutex);  // 0: no answer
+  std::deque<int> statuses GUARDED_BY(mutex);  // 0: no response
   double poison = -1;                          // a value for which a request is rejected
   std::vector<double> accepted GUARDED_BY(mutex);
   size_t requests GUARDED_BY(mutex) = 0;
-  bool held GUARDED_BY(mutex) = false;  // it reads requests, and does not answer
+  bool held GUARDED_BY(mutex) = false;  // it reads requests, and does not respond
 
   Result<int> take(const std::string& body) {
     MutexLock lock(mutex);
@@ -35,7 +35,7 @@ struct Receiver {
     if (!statuses.empty()) {
       const int status = statuses.front();
       statuses.pop_front();
-      if (status == 0) return unavailable("no answer");
+      if (status == 0) return unavailable("no response");
       return status;
     }
     const auto series = decode(*snappy_decompress(body, 1 << 20), {});
@@ -67,7 +67,7 @@ struct Receiver {
   }
 };
 
-// A journal whose positions are not stored at first.
+// A journal that first fails to store positions.
 struct FailingJournal final : observe::PointJournal {
   observe::PointJournal& journal;
   std::atomic<int> failures;
@@ -124,7 +124,7 @@ std::vector<double> numbers(int count) {
   return out;
 }
 
-TEST_F(SenderWorld, PointsAreSentInTheirOrderAlsoThoseThatCome) {
+TEST_F(SenderWorld, SendsStoredAndNewPointsInTheirOrder) {
   append(0, 25);
   start();
   ASSERT_TRUE(receiver.wait_for(25));
@@ -134,7 +134,7 @@ TEST_F(SenderWorld, PointsAreSentInTheirOrderAlsoThoseThatCome) {
   EXPECT_EQ(accepted(), numbers(30));
 }
 
-TEST_F(SenderWorld, AReceiverThatFailsGetsEachPointLater) {
+TEST_F(SenderWorld, SendsEachPointAfterTheReceiverRecovers) {
   receiver.answer({0, 503});
   append(0, 5);
   start();
@@ -143,7 +143,7 @@ TEST_F(SenderWorld, AReceiverThatFailsGetsEachPointLater) {
   EXPECT_EQ(sender->counts().failures.load(), 2U);
 }
 
-TEST_F(SenderWorld, AnotherSenderContinuesWhereTheFormerOneEnded) {
+TEST_F(SenderWorld, ContinuesWhereThePreviousSenderEnded) {
   append(0, 20);
   start();
   ASSERT_TRUE(receiver.wait_for(20));
@@ -159,7 +159,7 @@ TEST_F(SenderWorld, AnotherSenderContinuesWhereTheFormerOneEnded) {
   EXPECT_EQ(values, numbers(25));
 }
 
-TEST_F(SenderWorld, OnlySamplesThatAReceiverRejectsAreLeftOut) {
+TEST_F(SenderWorld, LeavesOutOnlyRejectedSamples) {
   receiver.poison = 7;
   append(0, 20);
   start();
@@ -170,19 +170,19 @@ TEST_F(SenderWorld, OnlySamplesThatAReceiverRejectsAreLeftOut) {
   EXPECT_EQ(accepted(), wanted);
 }
 
-TEST_F(SenderWorld, CountersAreSummedOnceThoughThePositionWasNotStored) {
+TEST_F(SenderWorld, SumsCountersOnceWhenThePositionIsNotStored) {
   FailingJournal journal(*followed.journal, 2);
-  append(5, 1);  // of the metric m0, with the value 5
+  append(5, 1);  // the value 5 of the metric m0
   start(journal, true);
   ASSERT_TRUE(receiver.wait_for(1));
-  append(10, 1);  // of m0, with the value 10
+  append(10, 1);  // the value 10 of m0
   ASSERT_TRUE(receiver.wait_for(2));
   sender.reset();
   EXPECT_EQ(accepted(), (std::vector<double>{5, 15}));
   EXPECT_LE(journal.failures.load(), 0);
 }
 
-TEST_F(SenderWorld, ASenderEndsWhileThePositionIsNotStored) {
+TEST_F(SenderWorld, EndsWhileThePositionCannotBeStored) {
   FailingJournal journal(*followed.journal, INT_MAX);
   append(0, 5);
   start(journal, false);
@@ -191,7 +191,7 @@ TEST_F(SenderWorld, ASenderEndsWhileThePositionIsNotStored) {
   EXPECT_EQ(*followed.journal->behind("r"), 5U);
 }
 
-TEST_F(SenderWorld, PointsOfRemovedMetricsStopNothing) {
+TEST_F(SenderWorld, ContinuesAfterPointsOfRemovedMetrics) {
   append(0, 10);  // one page
   const Instant later = from_milliseconds(1000) + 456 * 24h;
   ASSERT_TRUE(followed.metrics->retire(later));
@@ -213,7 +213,7 @@ TEST_F(SenderWorld, EndDoesNotWaitForARequestInProgress) {
   receiver.hold(false);
   sender.reset();
   const MutexLock lock(receiver.mutex);
-  EXPECT_EQ(receiver.requests, 1U) << "the thread has ended by itself";
+  EXPECT_EQ(receiver.requests, 1U) << "no request was sent after end()";
 }
 
 TEST_F(SenderWorld, SendsNoPartsOfARejectedRequestAfterTheEnd) {
@@ -229,19 +229,19 @@ TEST_F(SenderWorld, SendsNoPartsOfARejectedRequestAfterTheEnd) {
     const MutexLock lock(receiver.mutex);
     EXPECT_EQ(receiver.requests, 1U);
   }
-  EXPECT_EQ(sender->counts().left_out, 0U) << "counts are there until it is destroyed";
+  EXPECT_EQ(sender->counts().left_out, 0U) << "counts can be read until the sender is destroyed";
   receiver.answer({});
   start();
   ASSERT_TRUE(receiver.wait_for(10)) << "the points are sent after the next start";
 }
 
-TEST_F(SenderWorld, ASenderEndsWhileItsReceiverFails) {
+TEST_F(SenderWorld, EndsWhileItsReceiverFails) {
   receiver.answer(std::deque<int>(1000, 503));
   append(0, 5);
   start();
   ASSERT_TRUE(receiver.wait_for_requests(1));
   sender.reset();
-  EXPECT_EQ(*followed.journal->behind("r"), 5U) << "they wait in the journal";
+  EXPECT_EQ(*followed.journal->behind("r"), 5U) << "they stay in the journal";
 }
 
 }  // namespace

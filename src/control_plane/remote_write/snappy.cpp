@@ -11,10 +11,10 @@
 namespace trainyard::remote_write {
 namespace {
 
-constexpr size_t kFragmentBytes = 64 << 10;  // copies reach no further back
+constexpr size_t kFragmentBytes = 64 << 10;  // the maximum distance of a copy from its source
 constexpr size_t kHashBits = 14;
 constexpr size_t kCopyBytesMin = 4;
-constexpr size_t kCopyBytesMax = 64;  // of one element
+constexpr size_t kCopyBytesMax = 64;  // bytes that one copy element yields
 constexpr size_t kShortLiteralMax = 60;
 
 // Tags of elements: the two lowest bits.
@@ -36,7 +36,7 @@ void append_literal(std::string& out, std::string_view bytes) {
 
 void append_copy(std::string& out, size_t offset, size_t length) {
   while (length > 0) {
-    // The rest must not become shorter than a copy.
+    // The rest must be at least as long as the shortest copy.
     const size_t now = length > kCopyBytesMax && length < kCopyBytesMax + kCopyBytesMin
                            ? kCopyBytesMax - kCopyBytesMin
                            : std::min(length, kCopyBytesMax);
@@ -53,7 +53,7 @@ uint32_t word_at(std::string_view bytes, size_t at) {
   return word;
 }
 
-// Finds repeated bytes by a table of the last position of each hash of four bytes.
+// Finds repeated bytes with a table of the last position of each hash of four bytes.
 void compress_fragment(std::string& out, std::string_view bytes) {
   std::array<uint16_t, 1 << kHashBits> last{};
   size_t literal = 0, at = 0;
@@ -92,10 +92,10 @@ std::optional<size_t> take_number(std::string_view& block, size_t count) {
 struct Element {
   Tag tag = kLiteral;
   size_t length = 0;
-  size_t offset = 0;  // how far back a copy begins
+  size_t offset = 0;  // the distance of a copy from its source
 };
 
-// Reads the head of the next element: for a literal without its bytes.
+// Reads the head of the next element, without the bytes of a literal.
 std::optional<Element> take_element(std::string_view& block) {
   const auto tag = uint8_t(block.front());
   block.remove_prefix(1);
@@ -130,19 +130,21 @@ std::string snappy_compress(std::string_view bytes) {
 
 Result<std::string> snappy_decompress(std::string_view block, size_t bytes_max) {
   const auto length = take_varint(block);
-  if (!length || *length > UINT32_MAX) return malformed("its length");
+  if (!length || *length > UINT32_MAX) return malformed("invalid uncompressed length");
   if (*length > bytes_max)
     return exhausted("a Snappy block of " + std::to_string(*length) + " bytes is larger than " +
                      std::to_string(bytes_max));
   std::string out;
-  // Copies expand a byte to 21 at most, so the header may not claim more than that.
-  if (*length > block.size() * (kCopyBytesMax / 3 + 1)) return malformed("its length");
+  // A 3-byte copy yields 64 bytes, less than 22 bytes per input byte; a header that claims more is
+  // malformed.
+  if (*length > block.size() * (kCopyBytesMax / 3 + 1))
+    return malformed("the uncompressed length in its header is impossible for its size");
   out.reserve(size_t(*length));
   while (!block.empty()) {
     const auto element = take_element(block);
     if (!element) return malformed("it is cut off");
     if (element->length > *length - out.size())
-      return malformed("it is longer than its header says");
+      return malformed("it yields more bytes than its header says");
     if (element->tag == kLiteral) {
       if (block.size() < element->length) return malformed("it is cut off");
       out += block.substr(0, element->length);
@@ -150,11 +152,11 @@ Result<std::string> snappy_decompress(std::string_view block, size_t bytes_max) 
       continue;
     }
     if (element->offset == 0 || element->offset > out.size())
-      return malformed("a copy from before its beginning");
-    // Byte by byte: a copy may overlap what it makes.
+      return malformed("a copy element refers to bytes before the beginning of the output");
+    // A copy may overlap its own output, so it is made byte by byte.
     for (size_t i = 0; i < element->length; ++i) out += out[out.size() - element->offset];
   }
-  if (out.size() != *length) return malformed("it is shorter than its header says");
+  if (out.size() != *length) return malformed("it yields fewer bytes than its header says");
   return out;
 }
 

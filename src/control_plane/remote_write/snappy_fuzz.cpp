@@ -1,7 +1,7 @@
 // decoder: src/control_plane/remote_write/snappy.cpp
 //
-// Decompresses any bytes: decompression ends within its limit, and what it returns reads back
-// after it is compressed again. Any bytes read back, too.
+// Decompresses any bytes: the result is within the limit, and stays the same when it is compressed
+// and decompressed again. Any bytes stay the same when they are compressed and decompressed.
 #include "base/check.hpp"
 #include "remote_write/snappy.hpp"
 
@@ -12,9 +12,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kBytesMax = 1 << 20;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   if (const auto whole = snappy_decompress(bytes, kBytesMax)) {
-    CHECK(whole->size() <= kBytesMax, "the limit is kept");
-    CHECK(*snappy_decompress(snappy_compress(*whole), kBytesMax) == *whole, "it reads back");
+    CHECK(whole->size() <= kBytesMax, "the result is within the limit");
+    CHECK(*snappy_decompress(snappy_compress(*whole), kBytesMax) == *whole,
+          "the result round-trips");
   }
-  CHECK(*snappy_decompress(snappy_compress(bytes), size) == bytes, "any bytes read back");
+  CHECK(*snappy_decompress(snappy_compress(bytes), size) == bytes, "any bytes round-trip");
   return 0;
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kBytesMax = 1 << 20;
 
-TEST(Snappy, BytesReadBack) {
+TEST(Snappy, RoundTrips) {
   std::mt19937_64 random(17);
   for (int round = 0; round < 500; ++round) {
     std::string bytes;
@@ -27,7 +27,7 @@ TEST(Snappy, BytesReadBack) {
   }
 }
 
-TEST(Snappy, RepeatedBytesBecomeCopies) {
+TEST(Snappy, CompressesRepeatedBytes) {
   EXPECT_EQ(to_hex(snappy_compress("")), "00");
   EXPECT_EQ(to_hex(snappy_compress("abc")), "0308616263");
   EXPECT_EQ(to_hex(snappy_compress("abcdabcd")), "080c616263640e0400");
@@ -36,8 +36,9 @@ TEST(Snappy, RepeatedBytesBecomeCopies) {
   EXPECT_EQ(*snappy_decompress(snappy_compress(labels), kBytesMax), labels);
 }
 
-// Blocks by the reference implementation, whose short copies and long literals ours does not write.
-TEST(Snappy, OtherElementsAreRead) {
+// The reference implementation made these blocks. Its short copies and long literals are forms that
+// snappy_compress() does not write.
+TEST(Snappy, DecompressesElementsOfTheReferenceImplementation) {
   EXPECT_EQ(*snappy_decompress(*from_hex("0a0c616263640904"), kBytesMax), "abcdabcdab");
   EXPECT_EQ(*snappy_decompress(*from_hex("08"
                                          "0c61626364"
@@ -52,7 +53,7 @@ TEST(Snappy, OtherElementsAreRead) {
             literal);
 }
 
-TEST(Snappy, MalformedBlocksAreRejected) {
+TEST(Snappy, RejectsMalformedBlocks) {
   for (const char* hex :
        {"", "ff", "ffffffffffffffffff7f", "04", "0308616263ff", "03086162", "020861626300",
         "080c616263640e0500", "080c616263640e0000", "05f4", "080c616263640e", "40016162"})

@@ -28,10 +28,10 @@ void append_double(std::string& out, unsigned field, double value) {
 }
 
 Error malformed() {
-  return invalid("malformed WriteRequest: a field is cut off or of an unknown type");
+  return invalid("malformed WriteRequest: a field is truncated or has an unknown type");
 }
 
-// A field of a message: a number or bytes.
+// A Field is one field of a message: a number or bytes.
 struct Field {
   uint64_t number = 0;
   WireType type = kVarint;
@@ -47,7 +47,7 @@ std::optional<uint64_t> take_fixed(std::string_view& message, size_t count) {
   return value;
 }
 
-// Removes the next field. Nothing: it is malformed.
+// Removes the next field. Returns nullopt if it is malformed.
 std::optional<Field> take_field(std::string_view& message) {
   const auto tag = take_varint(message);
   if (!tag) return std::nullopt;
@@ -105,7 +105,7 @@ class Decoder {
       if (field.number == 1) {
         if (one.labels.size() == limits_.labels_max)
           return exhausted("more than " + std::to_string(limits_.labels_max) +
-                           " labels of one series");
+                           " labels in one series");
         one.labels.push_back(TRY(label(field.bytes)));
       }
       if (field.number == 2) {
@@ -122,9 +122,9 @@ class Decoder {
     TRY(each_field(message, [&](const Field& field) -> Result<void> {
       if (field.type != kBytes || field.number > 2) return ok();
       if (field.bytes.size() > limits_.label_bytes_max)
-        return exhausted("a label of more than " + std::to_string(limits_.label_bytes_max) +
-                         " bytes");
-      if (!is_utf8(field.bytes)) return invalid("a label that is not UTF-8");
+        return exhausted("the name or value of a label has more than " +
+                         std::to_string(limits_.label_bytes_max) + " bytes");
+      if (!is_utf8(field.bytes)) return invalid("the name or value of a label is not UTF-8");
       (field.number == 1 ? one.first : one.second) = field.bytes;
       return ok();
     }));

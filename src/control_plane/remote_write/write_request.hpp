@@ -1,5 +1,5 @@
-// Encodes and decodes prometheus.WriteRequest, the message of remote write 1.0, with the messages
-// in it: TimeSeries, Label and Sample.
+// Encodes and decodes prometheus.WriteRequest, the message of remote write 1.0, and the messages
+// that it contains: TimeSeries, Label and Sample.
 //
 //   WriteRequest { repeated TimeSeries timeseries = 1; }     further fields are skipped
 //   TimeSeries   { repeated Label labels = 1; repeated Sample samples = 2; }
@@ -33,8 +33,8 @@ struct TimeSeries {
 
 struct DecodeLimits {
   size_t series_max = 10'000;
-  size_t samples_max = 100'000;  // of all series
-  size_t labels_max = 64;        // of one series
+  size_t samples_max = 100'000;  // in all series together
+  size_t labels_max = 64;        // in one series
   size_t label_bytes_max = 1024;
 };
 

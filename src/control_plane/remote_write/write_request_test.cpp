@@ -29,7 +29,7 @@ TEST(WriteRequest, RoundTrips) {
   EXPECT_EQ(*back, all);
 }
 
-TEST(WriteRequest, UnknownFieldsAreSkipped) {
+TEST(WriteRequest, SkipsUnknownFields) {
   // Metadata (3), and a varint, a fixed32 and a fixed64 with unknown field numbers.
   const std::string more = *from_hex(
       "1a03616263"
@@ -40,13 +40,13 @@ TEST(WriteRequest, UnknownFieldsAreSkipped) {
   EXPECT_EQ(*decode(more + encode(one) + more, {}), one);
 }
 
-TEST(WriteRequest, MalformedMessagesAreRejected) {
+TEST(WriteRequest, RejectsMalformedMessages) {
   for (const char* hex : {"0a", "0a05", "0a0100", "0b", "0a020a05", "00", "0a040a02ffff",
                           "0a060a040a02fffe", "ffffffffffffffffffffff"})
     EXPECT_EQ(decode(*from_hex(hex), {}).error().kind, Kind::invalid) << hex;
 }
 
-TEST(WriteRequest, MessagesBeyondTheLimitsAreRejected) {
+TEST(WriteRequest, RejectsMessagesBeyondTheLimits) {
   const TimeSeries one{{{"a", "b"}, {"c", "d"}}, {{1, 1}, {2, 2}}};
   const std::string message = encode({one, one});
   EXPECT_TRUE(decode(message, {2, 4, 2, 1}));
