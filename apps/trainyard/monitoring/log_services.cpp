@@ -27,8 +27,8 @@ LogServices::~LogServices() {
 
 observe::EventsAppended LogServices::appended() {
   return [this](const observe::StreamKey& key, const std::vector<observe::LogEvent>& events) {
-    if (router_) router_->take(key, events);
-    if (deliveries_) deliveries_->take(key);
+    if (router_) router_->enqueue(key, events);
+    if (deliveries_) deliveries_->notify(key);
   };
 }
 

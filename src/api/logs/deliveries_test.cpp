@@ -54,7 +54,7 @@ TEST(DestinationOperations, RouteSubscriptions) {
                                                       .filter_name = "f",
                                                       .filter_pattern = "",
                                                       .destination_arn = kArns + "destination:d"}));
-  world.router->take({"eu-west-1", "g", "s"}, {{world.clock.now(), {}, "one"}});
+  world.router->enqueue({"eu-west-1", "g", "s"}, {{world.clock.now(), {}, "one"}});
   ASSERT_TRUE(world.router->drain(120s));
   EXPECT_EQ(world.logs->read({"eu-west-1", "to", "s"}, {})->events.at(0).message, "one");
   ASSERT_TRUE(world.put("d", kStream)) << "the target may change";

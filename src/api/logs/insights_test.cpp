@@ -211,7 +211,7 @@ TEST(FilterOperations, StoreMetricFilters) {
   in.metric_transformations->at(0).metric_value = "one";
   EXPECT_EQ(world.refusal<aws::PutMetricFilter>(in),
             "InvalidParameterException: Invalid metric value: one");
-  world.router->take({"eu-west-1", "g", "s"}, {{world.clock.now(), {}, "ERROR"}});
+  world.router->enqueue({"eu-west-1", "g", "s"}, {{world.clock.now(), {}, "ERROR"}});
   ASSERT_TRUE(world.router->drain(kQueryDeadline));
   EXPECT_TRUE(*world.metrics->last({"eu-west-1", "N", "errors", {}}));
   const aws::DeleteMetricFilterRequest removal{.log_group_name = "g", .filter_name = "errors"};

@@ -17,7 +17,7 @@ namespace trainyard::log_routing {
 inline constexpr size_t kMetricFiltersMax = 100;
 inline constexpr size_t kSubscriptionFiltersMax = 2;
 inline constexpr size_t kDimensionsMax = 3;
-// Destinations of a region: a hundred times as many as filters of a group have targets.
+// Destinations of a region: a hundred times the subscription filters of a log group.
 inline constexpr size_t kDestinationsMax = 200;
 
 struct MetricFilter {
@@ -30,7 +30,7 @@ struct MetricFilter {
   std::string unit = "None";
   Instant created;
 
-  std::string text() const;  // as it is stored
+  std::string text() const;  // the stored form
   static Result<MetricFilter> from(std::string_view text);
   // Errors: invalid, with a message for the client.
   Result<void> check() const;
@@ -39,8 +39,8 @@ struct MetricFilter {
 struct SubscriptionFilter {
   std::string pattern;
   std::string destination_arn;
-  // The name of a webhook in the configuration, as earlier versions stored it; "": where
-  // `destination_arn` leads.
+  // The name of a webhook in the configuration, in filters that earlier versions stored; "": the
+  // target is that of `destination_arn`.
   std::string target;
   std::string role_arn;
   std::string distribution = "ByLogStream";
@@ -50,11 +50,11 @@ struct SubscriptionFilter {
   static Result<SubscriptionFilter> from(std::string_view text);
 };
 
-// A name for a target of subscription filters, which its owner may lead elsewhere.
+// A LogDestination is a name for a target of subscription filters. Its target may be changed.
 struct LogDestination {
   std::string target_arn;
   std::string role_arn;
-  std::string access_policy;  // kept without effect: it is for other accounts
+  std::string access_policy;  // stored, but unused: it would grant other accounts access
   std::map<std::string, std::string> tags;
   Instant created;
 

@@ -15,10 +15,11 @@ namespace {
 using observe::DefinitionKind;
 
 constexpr size_t kPageEvents = 10'000;
-// The positions of one log group: enough for each of its streams in many deliveries.
+// The limit on positions of one log group: enough for each stream in many deliveries.
 constexpr size_t kPositionsMax = 10'000'000;
-// Bytes of the records of one page, by those of its events: fields may repeat parts of a message,
-// and JSON writes a control character as six.
+// The limit on the bytes of the records of a page, as a multiple of the page's limit. Records may
+// be longer than events: fields may repeat parts of a message, and JSON writes a control character
+// as six characters.
 constexpr size_t kRecordGrowthMax = 4;
 
 struct StoredPosition {
@@ -36,7 +37,7 @@ std::string position_name(const std::string& id, const std::string& stream) {
 
 }  // namespace
 
-bool Deliveries::Job::same_work(const Job& other) const {
+bool Deliveries::Job::has_same_settings(const Job& other) const {
   return delivery.text() == other.delivery.text() &&
          destination.text() == other.destination.text() && source.group == other.source.group &&
          source.stream_prefix == other.source.stream_prefix;
@@ -89,7 +90,8 @@ Result<std::shared_ptr<const Deliveries::Job>> Deliveries::job_of(
     return std::move(destination).error();
   const auto streams = source ? catalogue_.streams_of(region, *source) : std::nullopt;
   if (!streams || !destination) {
-    log(Level::error, "log_routing", "a delivery's source or destination was deleted",
+    log(Level::error, "log_routing",
+        "a delivery does not run, since its source or destination was deleted",
         {{"delivery", stored.name}, {"source", job->delivery.source}});
     return std::shared_ptr<const Job>();
   }
@@ -108,7 +110,7 @@ Result<void> Deliveries::reload() {
   std::erase_if(progress_, [&](const auto& each) { return !jobs.contains(each.first); });
   for (const auto& [id, job] : jobs) {
     Progress& progress = progress_[id];
-    if (progress.job && progress.job->same_work(*job)) continue;
+    if (progress.job && progress.job->has_same_settings(*job)) continue;
     progress.job = job;
     progress.all = true;
     progress.due = {};
@@ -118,8 +120,9 @@ Result<void> Deliveries::reload() {
   return ok();
 }
 
-// The definition is removed first, so that a run in progress cannot find the positions missing and
-// start at the beginning again. What that run stores meanwhile, work() removes.
+// The definition is removed before the positions. Otherwise a run in progress could find no
+// position and deliver the stream from its beginning again. Positions that this run still stores
+// are removed by work().
 Result<void> Deliveries::remove(const std::string& region, const std::string& id) {
   {
     const MutexLock reloading(reloading_);
@@ -132,7 +135,7 @@ Result<void> Deliveries::remove(const std::string& region, const std::string& id
   return ok();
 }
 
-void Deliveries::take(const observe::StreamKey& key) {
+void Deliveries::notify(const observe::StreamKey& key) {
   const MutexLock lock(mutex_);
   for (auto& [id, progress] : progress_) {
     const SourceStreams& source = progress.job->source;
@@ -194,10 +197,10 @@ void Deliveries::finish(const Job& job, const Result<void>& done, bool all,
                         std::set<std::string> streams) {
   changed_.notify_all();
   const auto found = progress_.find(job.id);
-  if (found == progress_.end()) return;  // it was removed
+  if (found == progress_.end()) return;  // the delivery was removed
   Progress& progress = found->second;
   progress.busy = false;
-  if (progress.job.get() != &job) return;  // it was changed, and runs again
+  if (progress.job.get() != &job) return;  // the delivery was changed, and runs again
   if (done) {
     progress.pause = {};
     progress.due = progress.job->destination.type == DeliveryType::s3
@@ -207,9 +210,9 @@ void Deliveries::finish(const Job& job, const Result<void>& done, bool all,
   }
   progress.all |= all;
   progress.streams.merge(streams);
-  // One line for each row of failures: while they last, the pause only grows.
+  // Only the first of consecutive failures is logged.
   if (progress.pause == Duration{} && !stopping_)
-    log(Level::warning, "log_routing", "a delivery of logs failed and is retried",
+    log(Level::warning, "log_routing", "a delivery of logs failed; retrying later",
         {{"delivery", job.id.second}, {"why", done.error().message}});
   progress.pause = std::clamp(progress.pause * 2, settings_.first_pause, settings_.pause_max);
   progress.due = clock_.monotonic() + progress.pause;
@@ -221,7 +224,7 @@ bool Deliveries::is_current(const Job& job) {
   return found != progress_.end() && found->second.job.get() == &job;
 }
 
-// The streams of the source that a run reads. None: its group does not exist.
+// Returns the streams of the source that a run reads; none if the group does not exist.
 Result<std::vector<observe::LogStreamInfo>> Deliveries::streams_of(
     const Job& job, bool all, const std::set<std::string>& streams) {
   const std::string& region = job.id.first;
@@ -249,7 +252,8 @@ Result<void> Deliveries::run(const Job& job, bool all, const std::set<std::strin
     auto delivered = deliver_stream(job, stream);
     if (delivered) continue;
     done = std::move(delivered);
-    // Damage of one stream, or a position that damage made invalid, holds up no other stream.
+    // A damaged stream, or a position that became invalid through damage, does not block the other
+    // streams.
     if (done.error().kind != Kind::corrupt && done.error().kind != Kind::invalid) return done;
   }
   return done;
@@ -261,9 +265,9 @@ Result<void> Deliveries::deliver_stream(const Job& job, const observe::LogStream
   if (!is_current(job)) return ok();
   Position position = TRY(load(job, stream.name));
   const int64_t created = to_milliseconds(stream.created);
-  // A stream of the same name that was made later begins at its own beginning.
+  // If the stream was removed and created again, it is read from its beginning.
   if (position.stream_created != created) position = {.at = 0, .stream_created = created};
-  // The run ends here, however fast the stream grows; later events belong to the next run.
+  // The run ends at this position, even if the stream grows; later events belong to the next run.
   const uint64_t until = TRY(logs_.read(key, {.forward = false, .events_max = 1})).end;
   observe::ReadQuery query{.events_max = kPageEvents,
                            .bytes_max = job.destination.type == DeliveryType::webhook
@@ -277,7 +281,7 @@ Result<void> Deliveries::deliver_stream(const Job& job, const observe::LogStream
     if (page.events.empty()) return ok();
     const Batch batch = batch_of(job, key, page, query.bytes_max * kRecordGrowthMax);
     if (batch.taken < page.events.size()) {
-      query.events_max = batch.taken;  // the page is read again, as far as its records fit
+      query.events_max = batch.taken;  // the page is read again, with fewer events
       continue;
     }
     if (!batch.records.empty()) TRY(write(job, key, batch));
@@ -305,7 +309,7 @@ Result<void> Deliveries::store(const Job& job, const std::string& stream,
                                  kPositionsMax);
 }
 
-// Retention removes streams, and their positions would stay forever.
+// Removes the positions of streams that retention has removed; they would stay forever.
 Result<void> Deliveries::forget_removed_streams(
     const Job& job, const std::vector<observe::LogStreamInfo>& streams) {
   std::set<std::string_view> names;
@@ -322,8 +326,8 @@ Result<void> Deliveries::forget_removed_streams(
   return ok();
 }
 
-// Removes the positions of a delivery that is no longer defined. Those that stay because of an
-// error are removed at the next start.
+// Removes the positions of a delivery that is no longer defined. After an error, they are removed
+// at the next start.
 void Deliveries::forget_if_removed(const Id& id) {
   const auto found = catalogue_.delivery(id.first, id.second);
   if (found || found.error().kind != Kind::not_found) return;
@@ -334,7 +338,8 @@ void Deliveries::forget_if_removed(const Id& id) {
         {{"delivery", id.second}, {"why", removed.error().message}});
 }
 
-// A delivery that was removed while it was in progress has stored positions since.
+// Removes the positions of deliveries that no longer exist. A delivery that was removed during a
+// run may have stored positions afterwards.
 Result<void> Deliveries::forget_removed_deliveries() {
   std::set<Id> removed;
   for (const auto& [region, each] : TRY(logs_.definitions().all(DefinitionKind::delivery_position)))
@@ -349,8 +354,8 @@ Result<void> Deliveries::forget_removed_deliveries() {
 
 // -- writing
 
-// Covers the first events of the page whose records fit, and at least one. Events from before the
-// delivery have no record.
+// Makes a batch of the first events of the page whose records fit, and of at least one event.
+// Events from before the creation of the delivery have no record.
 Deliveries::Batch Deliveries::batch_of(const Job& job, const observe::StreamKey& key,
                                        const observe::LogPage& page, size_t bytes_max) {
   const DeliveryFormat format = job.destination.format.value_or(DeliveryFormat::plain);
@@ -376,7 +381,7 @@ Result<void> Deliveries::write(const Job& job, const observe::StreamKey& key, co
 
 Result<void> Deliveries::write_object(const Job& job, const observe::StreamKey& key,
                                       const Batch& batch) {
-  const auto place = TRY(bucket_place(job.destination.resource_arn));
+  const auto place = TRY(parse_bucket_arn(job.destination.resource_arn));
   const DeliveryOptions& options = job.delivery.options;
   std::string text;
   for (const observe::LogEvent& record : batch.records) text += record.message + "\n";
@@ -404,7 +409,7 @@ Result<void> Deliveries::write_events(const Job& job, const observe::StreamKey& 
       .in("writing to log group " + to->group);
 }
 
-// The request of a Firehose stream to an HTTP endpoint.
+// Sends the request that a Firehose stream sends to an HTTP endpoint.
 Result<void> Deliveries::post_events(const Job& job, const observe::StreamKey& key,
                                      const Batch& batch) {
   const auto target = targets_.find(job.destination.resource_arn);
@@ -420,8 +425,7 @@ Result<void> Deliveries::post_events(const Job& job, const observe::StreamKey& k
        {"records", std::move(records)}});
   const int status = TRY(post_(*webhook, body).in("sending to webhook " + webhook->name));
   if (status < 200 || status >= 300)
-    return unavailable("webhook " + webhook->name + " answers with status " +
-                       std::to_string(status));
+    return unavailable("webhook " + webhook->name + " returned status " + std::to_string(status));
   return ok();
 }
 

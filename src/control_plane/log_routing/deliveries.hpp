@@ -1,16 +1,17 @@
 // Deliveries carries out the deliveries of DeliveryCatalogue: it reads the events of their sources
 // and writes them to buckets, log groups and webhooks.
 //
-// A delivery reads each stream from a position that is stored after what was read is written. So
-// events are delivered at least once, whatever is killed, and in the order of their stream. An
-// object has a name that follows from its position: one that is written again replaces the first.
-// A destination that fails is tried again, after longer and longer pauses, and holds up no other
-// type of destination. A run ends where the streams ended when it began, and the delivery that ran
-// least recently runs next, so a busy one holds up no other. A run stops before its next page when
-// its delivery is changed or removed.
+// A delivery reads each stream from a stored position, and stores the next position after it has
+// written what it read. So events are delivered at least once, even after a crash, and in the order
+// of their stream. The name of an object depends on the position, so an object that is written
+// again replaces the first. Each type of destination has a thread, so a destination that fails does
+// not delay other types; it is retried after pauses that double up to a limit. A run ends at the
+// events that were the last when it began, and the delivery that ran least recently runs next, so a
+// busy delivery does not block the others. A run stops before its next page when its delivery is
+// changed or removed.
 //
-// Threads: callable from anywhere; the destructor waits for a page of events. Errors: those of
-// observe. Lifetime: logs, objects, clock, random and targets outlive it.
+// Threads: callable from anywhere; the destructor waits until the current page of events is
+// written. Errors: those of observe. Lifetime: logs, objects, clock, random and targets outlive it.
 #pragma once
 
 #include <array>
@@ -38,18 +39,18 @@
 namespace trainyard::log_routing {
 
 struct DeliveriesSettings {
-  // Between two objects of one delivery: fewer and larger objects, as on AWS.
+  // The time between two objects of one delivery. It makes objects fewer and larger, as on AWS.
   Duration object_interval = 5min;
-  Duration tick = 1s;         // between looks for what is due
+  Duration tick = 1s;         // between two searches for deliveries that are due
   Duration first_pause = 1s;  // after a failure; doubles
   Duration pause_max = 5min;
-  size_t page_bytes = 4 << 20;    // of one object, before it is compressed
-  size_t post_bytes = 512 << 10;  // of one request to a webhook
+  size_t page_bytes = 4 << 20;    // in one object, before compression
+  size_t post_bytes = 512 << 10;  // in one request to a webhook
 };
 
 class Deliveries {
  public:
-  // Reads the deliveries. Errors: of reading them.
+  // Reads the deliveries and starts the threads. Errors: those of reading.
   static Result<std::unique_ptr<Deliveries>> start(observe::Logs& logs, objects::Objects& objects,
                                                    const LogTargets& targets,
                                                    std::vector<ExternalSource> external, Post post,
@@ -58,44 +59,46 @@ class Deliveries {
   ~Deliveries();
   Deliveries(const Deliveries&) = delete;
 
-  // Called with the stream of events that were stored.
-  void take(const observe::StreamKey& key);
+  // Reports that events were stored in this stream.
+  void notify(const observe::StreamKey& key);
   DeliveryCatalogue& catalogue() { return catalogue_; }
-  // Reads the deliveries again, after a change of the catalogue. After an error, those in use stay.
+  // Reads the deliveries again, after a change of the catalogue. After an error, the deliveries in
+  // use stay the same.
   Result<void> reload();
-  // Removes a delivery from the catalogue and from use. Errors: not_found.
+  // Removes a delivery from the catalogue and stops it. Errors: not_found.
   Result<void> remove(const std::string& region, const std::string& id);
-  // Waits until all events that were taken are delivered, for at most that time.
+  // Waits for at most this time until all events of notify() are delivered. Returns false if the
+  // time has passed.
   bool drain(Duration at_most);
 
  private:
   using Id = std::pair<std::string, std::string>;  // region and id
-  // A delivery with all that it needs.
+  // A delivery with its source and destination.
   struct Job {
     Id id;
     LogDelivery delivery;
     std::string service;
     SourceStreams source;
     DeliveryDestination destination;
-    bool same_work(const Job& other) const;
+    bool has_same_settings(const Job& other) const;
   };
   struct Progress {
     std::shared_ptr<const Job> job;
-    bool all = true;                // each stream may have events
-    std::set<std::string> streams;  // otherwise these
+    bool all = true;                // each stream may have events that were not delivered
+    std::set<std::string> streams;  // if not `all`: the streams that may have such events
     std::chrono::nanoseconds due{};
     Duration pause{};       // after failures
-    uint64_t last_run = 0;  // its number, of all runs
+    uint64_t last_run = 0;  // the number of its last run, counted over all deliveries
     bool busy = false;
     bool idle() const { return !all && streams.empty() && !busy; }
   };
-  // Events of one page as a delivery writes them: their messages are its records.
+  // The events of one page in the form in which a delivery writes them: messages are records.
   struct Batch {
-    uint64_t begin = 0;  // position of the page
-    size_t taken = 0;    // events of the page that it covers
+    uint64_t begin = 0;  // the position of the page
+    size_t taken = 0;    // the number of events of the page that it covers
     std::vector<observe::LogEvent> records;
   };
-  // The events of one stream, which are read page by page.
+  // The position up to which the events of one stream were delivered.
   struct Position {
     uint64_t at = 0;
     int64_t stream_created = 0;
@@ -105,14 +108,14 @@ class Deliveries {
   Deliveries(observe::Logs& logs, objects::Objects& objects, const LogTargets& targets,
              std::vector<ExternalSource> external, Post post, Clock& clock, Random& random,
              DeliveriesSettings settings);
-  // nullptr: the delivery has no source or no destination any longer.
+  // Returns nullptr if the source or the destination of the delivery no longer exists.
   Result<std::shared_ptr<const Job>> job_of(const std::string& region,
                                             const observe::LogDefinition& stored);
   void work(DeliveryType type);
   Progress* due_work(DeliveryType type) REQUIRES(mutex_);
   void finish(const Job& job, const Result<void>& done, bool all, std::set<std::string> streams)
       REQUIRES(mutex_);
-  // False: the delivery was changed or removed since.
+  // Returns false if the delivery was changed or removed meanwhile.
   bool is_current(const Job& job);
   Result<void> run(const Job& job, bool all, const std::set<std::string>& streams);
   Result<void> deliver_stream(const Job& job, const observe::LogStreamInfo& stream);
@@ -142,7 +145,7 @@ class Deliveries {
   Mutex reloading_;
   Mutex mutex_;
   ConditionVariable changed_;
-  std::atomic<bool> stopping_ = false;  // changed with the lock
+  std::atomic<bool> stopping_ = false;  // changed while mutex_ is locked
   std::map<Id, Progress> progress_ GUARDED_BY(mutex_);
   uint64_t runs_ GUARDED_BY(mutex_) = 0;
   std::vector<std::thread> threads_;  // last: they use the members above

@@ -17,7 +17,7 @@ namespace {
 
 using Messages = std::vector<std::string>;
 
-TEST(Deliveries, WriteObjectsInAwssLayout) {
+TEST(Deliveries, WriteObjectsInTheLayoutOfAws) {
   const observe::TemporaryDirectory directory;
   DeliveryWorld world(directory.path());
   world.start();
@@ -68,7 +68,7 @@ TEST(Deliveries, WriteFieldsInBothFormats) {
   EXPECT_EQ(found[found.size() - 1], R"({"message":"text"})");
 }
 
-TEST(Deliveries, ReachLogGroupsAndWebhooks) {
+TEST(Deliveries, SendEventsToLogGroupsAndWebhooks) {
   const observe::TemporaryDirectory directory;
   DeliveryWorld world(directory.path());
   world.start();
@@ -86,14 +86,14 @@ TEST(Deliveries, ReachLogGroupsAndWebhooks) {
   EXPECT_EQ(*from_base64(body->at("records")[0].at("data").get<std::string>()), "one\n");
 }
 
-// Returns when the condition holds, or after the deadline: the caller asserts it.
+// Returns when the condition is true, or after the deadline; the caller asserts the condition.
 void wait_until(const std::function<bool()>& condition) {
   const auto deadline = std::chrono::steady_clock::now() + kDeliveryDeadline;
   while (!condition() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(10ms);
 }
 
-TEST(Deliveries, AWebhookThatFailsDelaysOnlyItself) {
+TEST(Deliveries, RunWhileAWebhookFails) {
   const observe::TemporaryDirectory directory;
   DeliveryWorld world(directory.path());
   world.start();
@@ -138,7 +138,7 @@ TEST(Deliveries, ContinueAfterARestart) {
   EXPECT_EQ(found, (Messages{"one\n", "three\n", "two\n"}));
 }
 
-TEST(Deliveries, AStreamThatIsMadeAgainBeginsAtItsBeginning) {
+TEST(Deliveries, ReadARecreatedStreamFromItsBeginning) {
   const observe::TemporaryDirectory directory;
   DeliveryWorld world(directory.path());
   world.start();
@@ -153,7 +153,7 @@ TEST(Deliveries, AStreamThatIsMadeAgainBeginsAtItsBeginning) {
   EXPECT_EQ(world.messages("to"), (Messages{"one", "two", "three"}));
 }
 
-TEST(Deliveries, RemovedDeliveriesLeaveNothing) {
+TEST(Deliveries, LeaveNoPositionsAfterRemoval) {
   const observe::TemporaryDirectory directory;
   DeliveryWorld world(directory.path());
   world.start();
@@ -179,7 +179,7 @@ void wait_for_posts(DeliveryWorld& world, size_t count) {
   ASSERT_GE(world.posts().size(), count);
 }
 
-TEST(Deliveries, ARunEndsWhereItsStreamEndedAtItsStart) {
+TEST(Deliveries, EndARunAtTheLastEventOfItsStart) {
   const observe::TemporaryDirectory directory;
   DeliveryWorld world(directory.path());
   world.start();
@@ -198,7 +198,7 @@ TEST(Deliveries, ARunEndsWhereItsStreamEndedAtItsStart) {
   EXPECT_EQ(posts[1], Messages{"t\n"});
 }
 
-TEST(Deliveries, TheOneThatRanLeastRecentlyRunsNext) {
+TEST(Deliveries, RunTheLeastRecentDeliveryNext) {
   const observe::TemporaryDirectory directory;
   DeliveryWorld world(directory.path());
   world.start();
@@ -219,7 +219,7 @@ TEST(Deliveries, TheOneThatRanLeastRecentlyRunsNext) {
   for (size_t i = 1; i < 10; ++i) EXPECT_EQ(posts[i].front(), i % 2 == 1 ? "to\n" : "g\n") << i;
 }
 
-TEST(Deliveries, ARunStopsWhenItsDeliveryIsRemoved) {
+TEST(Deliveries, StopARunWhenItsDeliveryIsRemoved) {
   const observe::TemporaryDirectory directory;
   std::string id;
   std::atomic<bool> removed = false;
@@ -236,7 +236,7 @@ TEST(Deliveries, ARunStopsWhenItsDeliveryIsRemoved) {
   ASSERT_OK(world.deliver(kStreamArn, {}, {}, "g"));
   wait_until([&] { return removed.load(); });
   ASSERT_TRUE(removed);
-  // The thread of the first delivery carries out the second, once it is done with the first.
+  // One thread runs both deliveries, the second after the first.
   world.append({"other"}, "s", "to");
   ASSERT_OK(world.deliver(kStreamArn, {}, {}, "to"));
   wait_for_posts(world, 2);
@@ -247,7 +247,7 @@ TEST(Deliveries, ARunStopsWhenItsDeliveryIsRemoved) {
   for (const auto& each : *positions) EXPECT_FALSE(each.name.starts_with(id)) << each.name;
 }
 
-TEST(Deliveries, ARunStopsWhenItsDeliveryIsChanged) {
+TEST(Deliveries, StopARunWhenItsDeliveryIsChanged) {
   const observe::TemporaryDirectory directory;
   DeliveryWorld world(directory.path());
   world.delivery_settings.post_bytes = 1;  // one event
@@ -268,12 +268,12 @@ TEST(Deliveries, ARunStopsWhenItsDeliveryIsChanged) {
   EXPECT_EQ(world.posts(), (Posts{{"one\n"}, {"g\ttwo\n"}, {"g\tthree\n"}}));
 }
 
-TEST(Deliveries, RecordsThatGrowAreWrittenInSeveralParts) {
+TEST(Deliveries, SplitPagesWhoseRecordsAreTooLong) {
   const observe::TemporaryDirectory directory;
   DeliveryWorld world(directory.path());
   world.delivery_settings.post_bytes = 1000;
   world.start();
-  // Six times as long in JSON, of which a request has 4,000 bytes.
+  // In JSON these messages are six times as long, and a request has 4,000 bytes.
   world.append(Messages(3, std::string(280, '\x01')));
   ASSERT_OK(world.deliver(kStreamArn, {.fields = {"message"}}, DeliveryFormat::json));
   ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
@@ -298,7 +298,7 @@ void damage(const std::string& directory, const std::string& text) {
   }
 }
 
-TEST(Deliveries, ADamagedStreamHoldsUpNoOther) {
+TEST(Deliveries, DeliverOtherStreamsAfterADamagedOne) {
   const observe::TemporaryDirectory directory;
   DeliveryWorld world(directory.path());
   world.start();
@@ -315,7 +315,7 @@ TEST(Deliveries, ADamagedStreamHoldsUpNoOther) {
   EXPECT_EQ(world.posts(), Posts{{"whole event\n"}});
 }
 
-TEST(Deliveries, StayInUseWhenTheyCannotBeRead) {
+TEST(Deliveries, KeepRunningWhenTheirRecordsCannotBeRead) {
   const observe::TemporaryDirectory directory;
   DeliveryWorld world(directory.path());
   world.start();
@@ -341,8 +341,8 @@ TEST(Deliveries, StayInUseWhenTheyCannotBeRead) {
   EXPECT_EQ(world.messages("to"), (Messages{"one", "two"}));
 }
 
-// Each step that changes the disk of the objects fails once: nothing is lost, and nothing twice.
-TEST(Deliveries, ADiskErrorOfTheObjectsLosesNothing) {
+// Each disk operation of the objects fails once: no event is lost, and none is delivered twice.
+TEST(Deliveries, LoseNothingAfterADiskErrorOfTheObjects) {
   for (uint64_t nth = 1;; ++nth) {
     const observe::TemporaryDirectory directory;
     NthFileFault fault(nth, ENOSPC);
@@ -359,8 +359,8 @@ TEST(Deliveries, ADiskErrorOfTheObjectsLosesNothing) {
   }
 }
 
-// The same for the disk of the positions and of what clients define.
-TEST(Deliveries, ADiskErrorOfThePositionsLosesNothing) {
+// Each disk operation of the definitions and positions fails once.
+TEST(Deliveries, LoseNothingAfterADiskErrorOfThePositions) {
   for (uint64_t nth = 1;; ++nth) {
     const observe::TemporaryDirectory directory;
     NthFileFault fault(nth, EIO);

@@ -7,7 +7,7 @@
 
 namespace trainyard::log_routing {
 
-std::string document_of(const Envelope& envelope) {
+std::string message_json(const Envelope& envelope) {
   Json events = Json::array();
   for (const auto& [id, event] : envelope.events)
     events.push_back(
@@ -20,8 +20,8 @@ std::string document_of(const Envelope& envelope) {
                {"logEvents", std::move(events)}});
 }
 
-std::string message_of(const Envelope& envelope) {
-  return dump({{"awslogs", {{"data", to_base64(gzip(document_of(envelope)))}}}});
+std::string encode_message(const Envelope& envelope) {
+  return dump({{"awslogs", {{"data", to_base64(gzip(message_json(envelope)))}}}});
 }
 
 Delivery::Delivery(Webhook webhook, Post post, Clock& clock, DeliverySettings settings)
@@ -51,7 +51,7 @@ void Delivery::add(std::string message) {
     }
     ++counts_.dropped;
   }
-  report_drop("its queue is full");
+  report_drop("the queue of the webhook is full");
 }
 
 DeliveryCounts Delivery::counts() {
@@ -91,8 +91,9 @@ bool Delivery::deliver(const std::string& message) {
   for (int attempt = 1;; ++attempt, pause *= 2) {
     const auto status = post_(webhook_, message);
     if (status && *status >= 200 && *status < 300) return true;
-    why = status ? "it answers with status " + std::to_string(*status) : status.error().message;
-    // A client's error will not go away, except for those that mean to try again.
+    why =
+        status ? "the webhook returned status " + std::to_string(*status) : status.error().message;
+    // A client error is final, except for timeouts (408) and rate limits (429).
     const bool final =
         status && *status >= 400 && *status < 500 && *status != 408 && *status != 429;
     if (final || attempt >= settings_.attempts_max) break;
@@ -112,7 +113,7 @@ void Delivery::report_drop(const std::string& why) {
     report_at_ = now + settings_.report_interval;
     dropped = std::max<uint64_t>(counts_.dropped, 1);
   }
-  log(Level::warning, "log_routing", "messages of a subscription filter are dropped",
+  log(Level::warning, "log_routing", "dropped messages of a subscription filter",
       {{"webhook", webhook_.name}, {"messages", std::to_string(dropped)}, {"why", why}});
 }
 

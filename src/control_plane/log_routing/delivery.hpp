@@ -1,7 +1,8 @@
-// Delivers messages of subscription filters to one webhook, from a thread of its own.
+// A Delivery has a queue and a thread that sends messages of subscription filters to one webhook.
 //
-// A webhook that hangs or fails holds up nothing: its queue is limited, a message is tried a few
-// times, and what cannot be delivered is dropped, counted and reported in the server's log.
+// A webhook that hangs or fails delays no other component. Its queue is limited, and each message
+// is sent at most attempts_max times. Messages that cannot be delivered are dropped, counted and
+// reported in the server's log.
 //
 // Threads: callable from anywhere; the destructor waits for a request in progress.
 // Lifetime: the clock outlives it.
@@ -22,26 +23,26 @@
 
 namespace trainyard::log_routing {
 
-// Posts a JSON body, and returns the status. It must give up after some seconds, and must not
-// follow redirects: only the configuration chooses where requests go.
+// Posts a JSON body, and returns the HTTP status. It must time out after some seconds, and must not
+// follow redirects: only the configuration decides to which hosts requests are sent.
 using Post = std::function<Result<int>(const Webhook& webhook, const std::string& body)>;
 
 struct DeliverySettings {
-  size_t queue_bytes_max = 16 << 20;  // of one webhook
+  size_t queue_bytes_max = 16 << 20;  // for one webhook
   int attempts_max = 4;
   Duration first_pause = 1s;       // before the second attempt; doubles
-  Duration report_interval = 60s;  // between lines about dropped messages
+  Duration report_interval = 60s;  // between two log lines about dropped messages
 };
 
-// The message of AWS: JSON with the events, compressed by gzip, in base64, in
-// {"awslogs": {"data": ".."}}.
+// An Envelope is the content of one message: the events of a stream that match a filter.
 struct Envelope {
   std::string owner, group, stream, filter;
   std::vector<std::pair<std::string, observe::LogEvent>> events;  // with their ids
 };
-std::string message_of(const Envelope& envelope);
-// {"messageType": "DATA_MESSAGE", ..}, before it is compressed.
-std::string document_of(const Envelope& envelope);
+// Encodes a message as AWS does: {"awslogs": {"data": ".."}} with message_json() as gzip in base64.
+std::string encode_message(const Envelope& envelope);
+// Returns the JSON of a message before compression: {"messageType": "DATA_MESSAGE", ..}.
+std::string message_json(const Envelope& envelope);
 
 struct DeliveryCounts {
   uint64_t delivered = 0, dropped = 0;  // messages
@@ -56,12 +57,12 @@ class Delivery {
   // Drops the message if the queue is full.
   void add(std::string message);
   DeliveryCounts counts();
-  // Waits until the queue is empty and no request is in progress, for at most that time.
+  // Waits for at most this time until the queue is empty and no request is in progress.
   bool drain(Duration at_most);
 
  private:
   void work();
-  bool deliver(const std::string& message);  // false: it was dropped
+  bool deliver(const std::string& message);  // returns false if the message was dropped
   void report_drop(const std::string& why);
 
   const Webhook webhook_;

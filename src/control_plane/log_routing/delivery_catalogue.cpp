@@ -16,7 +16,7 @@ constexpr size_t kPrefixBytesMax = 512;  // with the path below it, a key fits i
 constexpr size_t kTagsMax = 50;          // of a resource, as on AWS
 constexpr size_t kIdBytes = 8;
 
-// RecordTraits tells how records of a type are stored, and which error an unknown name gets.
+// RecordTraits defines the stored kind of a type of record, and the error for unknown names.
 template <class Record>
 struct RecordTraits;
 template <>
@@ -50,7 +50,7 @@ std::string_view arn_part(std::string_view arn, int number) {
   return number == 5 ? arn : arn.substr(0, arn.find(':'));
 }
 
-// Returns true if a path of edges leads from `start` to `end`.
+// Returns whether a path of edges leads from `start` to `end`.
 bool leads_to(const std::vector<std::pair<GroupName, GroupName>>& edges, const GroupName& start,
               const GroupName& end) {
   std::set<GroupName> seen;
@@ -180,7 +180,7 @@ Result<void> DeliveryCatalogue::remove_source(const std::string& region, const s
 
 Result<DeliveryType> DeliveryCatalogue::type_of(const std::string& resource_arn) const {
   if (resource_arn.starts_with(contract::kBucketArnStart)) {
-    if (TRY(bucket_place(resource_arn)).prefix.size() > kPrefixBytesMax)
+    if (TRY(parse_bucket_arn(resource_arn)).prefix.size() > kPrefixBytesMax)
       return invalid("Invalid destinationResourceArn: the prefix after the bucket has more than " +
                      std::to_string(kPrefixBytesMax) + " bytes.");
     return DeliveryType::s3;
@@ -208,9 +208,9 @@ Result<std::vector<std::pair<GroupName, GroupName>>> DeliveryCatalogue::edges() 
 
 Result<void> DeliveryCatalogue::check_no_cycle(const GroupName& from, const GroupName& to) {
   if (leads_to(TRY(edges()), to, from))
-    return invalid("A delivery from log group " + from.group + " to log group " + to.group +
-                   " would send events in a circle: other deliveries lead back from " + to.group +
-                   " to " + from.group + ". Choose another destination.");
+    return invalid("Cannot deliver log group " + from.group + " to log group " + to.group +
+                   ": with the existing deliveries from " + to.group + " to " + from.group +
+                   ", it would form a cycle. Choose another destination.");
   return ok();
 }
 
@@ -288,7 +288,7 @@ Result<std::string> DeliveryCatalogue::create(const std::string& region, LogDeli
           "Delivery already exists for this Delivery Source with the same Delivery Destination "
           "Type.");
   if (destination.type == DeliveryType::s3) {
-    const auto place = TRY(bucket_place(destination.resource_arn));
+    const auto place = TRY(parse_bucket_arn(destination.resource_arn));
     auto bucket = objects_.head_bucket(place.bucket);
     if (!bucket && bucket.error().kind != Kind::not_found) return std::move(bucket).error();
     if (!bucket)

@@ -1,9 +1,9 @@
-// DeliveryCatalogue stores delivery sources, delivery destinations and deliveries, and decides
-// which are valid: each source has logs on this server, each destination can be written, and
-// deliveries between log groups form no cycle.
+// DeliveryCatalogue stores delivery sources, delivery destinations and deliveries, and checks them:
+// each source has logs on this server, each destination can be written, and deliveries between log
+// groups form no cycle.
 //
-// The source of a delivery is a log group, a training job, or an external resource: the
-// configuration names the group into which clients put its logs.
+// The source of a delivery is a log group, a training job, or an external resource. For external
+// resources, the configuration names the log group into which clients put the logs.
 //
 // Threads: callable from anywhere; changes are made one after another. A change is durable when the
 // function returns. Errors: not_found, conflict, invalid and exhausted (a limit, or a full disk),
@@ -84,8 +84,8 @@ class DeliveryCatalogue {
 
   // Returns the service in the ARN of the source's resource: "sagemaker".
   static std::string service_of(const DeliverySource& source);
-  // Returns where the source's logs are. Unset: neither this server nor its configuration has the
-  // resource.
+  // Returns the streams that have the source's logs. Returns nullopt if neither this server nor its
+  // configuration has the resource.
   std::optional<SourceStreams> streams_of(const std::string& region,
                                           const DeliverySource& source) const;
   // Returns the type of a destination with this resource. Errors: invalid.
@@ -111,7 +111,7 @@ class DeliveryCatalogue {
   const LogTargets& targets_;
   const std::vector<ExternalSource> external_;
   Random& random_;
-  Mutex changing_;  // held from the checks of a change to its end
+  Mutex changing_;  // held during a change, including its checks
 };
 
 }  // namespace trainyard::log_routing

@@ -17,7 +17,7 @@ struct CatalogueWorld {
   }
 };
 
-TEST(DeliveryCatalogue, SourcesHaveLogsHere) {
+TEST(DeliveryCatalogue, AcceptsOnlySourcesWithLogsOnThisServer) {
   CatalogueWorld all;
   ASSERT_OK(all.put_source(kGroupArns + "g"));
   EXPECT_EQ(all.put_source(kGroupArns + "to").error().kind, Kind::conflict);
@@ -36,7 +36,7 @@ TEST(DeliveryCatalogue, SourcesHaveLogsHere) {
   EXPECT_EQ(all.catalogue().sources(kDeliveryRegion)->size(), 3u);
 }
 
-TEST(DeliveryCatalogue, DestinationsKeepTheirFormatAndType) {
+TEST(DeliveryCatalogue, RejectsChangesOfADestinationsFormatOrType) {
   CatalogueWorld all;
   const auto put = [&](const std::string& arn, std::optional<DeliveryFormat> format) {
     return all.catalogue().put_destination(kDeliveryRegion, "d",
@@ -58,7 +58,7 @@ TEST(DeliveryCatalogue, DestinationsKeepTheirFormatAndType) {
       << other_prefix.error().message;
 }
 
-TEST(DeliveryCatalogue, ASourceHasOneDeliveryOfEachType) {
+TEST(DeliveryCatalogue, AllowsOneDeliveryOfEachTypeForASource) {
   CatalogueWorld all;
   const auto id = all.world.deliver("arn:aws:s3:::bucket");
   ASSERT_OK(id);
@@ -76,7 +76,7 @@ TEST(DeliveryCatalogue, ASourceHasOneDeliveryOfEachType) {
   EXPECT_EQ(all.world.deliver("arn:aws:s3:::absent").error().kind, Kind::not_found);
 }
 
-TEST(DeliveryCatalogue, EventsNeverTravelInACircle) {
+TEST(DeliveryCatalogue, RejectsCyclesOfDeliveries) {
   CatalogueWorld all;
   ASSERT_OK(all.world.logs->ensure_stream({kDeliveryRegion, "third", "s"}));
   EXPECT_EQ(all.world.deliver(kGroupArns + "g").error().kind, Kind::invalid) << "itself";
@@ -91,10 +91,10 @@ TEST(DeliveryCatalogue, EventsNeverTravelInACircle) {
                 .error()
                 .kind,
             Kind::invalid)
-      << "a destination that is led elsewhere";
+      << "a change of a destination's target";
 }
 
-TEST(DeliveryCatalogue, OptionsAreChecked) {
+TEST(DeliveryCatalogue, ChecksOptions) {
   CatalogueWorld all;
   for (const std::string suffix : {"{", "}", "{other}", "a/{yyyy}/{", "a\nb", "{yyyy}}"})
     EXPECT_EQ(all.world.deliver("arn:aws:s3:::bucket", {.suffix = suffix}).error().kind,
@@ -115,7 +115,7 @@ TEST(DeliveryCatalogue, OptionsAreChecked) {
             "{yyyy}-{MM}/{dd}/{HH}");
 }
 
-TEST(DeliveryFormat, ASuffixReplacesOnlyTheFixedPartOfTheAccount) {
+TEST(DeliveryFormat, SuffixReplacesOnlyTheFixedPartOfItsAccount) {
   const auto folder = [](const std::string& suffix, bool hive) {
     const std::string key = object_key({.account = "1",
                                         .service = "logs",
@@ -134,21 +134,22 @@ TEST(DeliveryFormat, ASuffixReplacesOnlyTheFixedPartOfTheAccount) {
     EXPECT_EQ(folder(suffix, false), "AWSLogs/1/logs/" + suffix);
 }
 
-// Each replacement once moved the rest of the text: minutes for a large message.
-TEST(DeliveryFormat, DelimitersLeaveLongValuesInOnePass) {
+// A former implementation moved the rest of the text at each replacement, which took minutes for a
+// large message.
+TEST(DeliveryFormat, ReplacesDelimitersInLongValuesInOnePass) {
   const auto record = [](const std::string& message, const std::string& delimiter) {
     return record_text({"r", "g", "s"}, {{}, {}, message}, DeliveryFormat::plain,
                        {.fields = {"message"}, .delimiter = delimiter});
   };
   EXPECT_EQ(record("a||b|c\r\n", "||"), "a b|c  ");
   EXPECT_EQ(record("a b", " "), "a b");
-  EXPECT_EQ(record(" ||", " |"), " ") << "a blank may be the beginning of another delimiter";
+  EXPECT_EQ(record(" ||", " |"), " ") << "a space may be the beginning of another delimiter";
   std::string message;
   for (int i = 0; i < 4'000'000; ++i) message += "x||";
   EXPECT_EQ(record(message, "||").size(), 8'000'000u);
 }
 
-TEST(DeliveryCatalogue, TagsBelongToEachKind) {
+TEST(DeliveryCatalogue, StoresTagsOfEachKind) {
   CatalogueWorld all;
   const auto id = all.world.deliver("arn:aws:s3:::bucket");
   ASSERT_OK(id);

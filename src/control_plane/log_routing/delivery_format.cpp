@@ -35,7 +35,7 @@ const std::pair<std::string_view, std::string_view>* find_variable(std::string_v
   return found == kVariables.end() ? nullptr : &*found;
 }
 
-// The value of a variable at `basic`, a time in the basic form 20261128T031000Z.
+// Returns the value of a variable. `basic`: the time in the basic format 20261128T031000Z.
 std::string value_of(std::string_view variable, const ObjectName& name, const std::string& basic) {
   if (variable == "account-id") return name.account;
   if (variable == "region") return name.region;
@@ -63,15 +63,15 @@ std::string expand_suffix(std::string_view suffix, const ObjectName& name,
   return out;
 }
 
-// Ends a directory with one slash.
+// Removes leading slashes, and ends the directory with one slash.
 std::string directory(std::string text) {
   while (text.starts_with('/')) text.erase(0, 1);
   if (!text.empty() && !text.ends_with('/')) text += '/';
   return text;
 }
 
-std::optional<Json> own_field(const std::string& field, const observe::StreamKey& stream,
-                              const observe::LogEvent& event) {
+std::optional<Json> event_field(const std::string& field, const observe::StreamKey& stream,
+                                const observe::LogEvent& event) {
   if (field == "timestamp") return Json(to_iso8601(event.at));
   if (field == "ingestion_time") return Json(to_iso8601(event.ingested));
   if (field == "log_group") return Json(stream.group);
@@ -80,8 +80,9 @@ std::optional<Json> own_field(const std::string& field, const observe::StreamKey
   return {};
 }
 
-// A value within a line: one line, without the delimiter, unless that is a blank. One pass: each
-// blank may end a delimiter again, and then shortens the text.
+// Returns a value as part of a line: without line breaks, and without the delimiter unless that is
+// a space. It needs one pass: if a space that replaces a delimiter completes another delimiter,
+// that is replaced, too.
 std::string plain_value(const Json& value, std::string_view delimiter) {
   const std::string text = value.is_string() ? value.get<std::string>() : dump(value);
   std::string out;
@@ -100,19 +101,20 @@ std::string plain_value(const Json& value, std::string_view delimiter) {
 
 std::string record_text(const observe::StreamKey& stream, const observe::LogEvent& event,
                         DeliveryFormat format, const DeliveryOptions& options) {
-  const bool own_only = options.fields.empty();
-  if (format == DeliveryFormat::raw || (own_only && format == DeliveryFormat::plain)) {
+  const bool only_event_fields = options.fields.empty();
+  if (format == DeliveryFormat::raw || (only_event_fields && format == DeliveryFormat::plain)) {
     std::string text = event.message;
     while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
     return text;
   }
-  static const std::vector<std::string> kOwn{"timestamp", "log_group", "log_stream", "message"};
-  const std::vector<std::string>& fields = own_only ? kOwn : options.fields;
-  const auto message = own_only ? Result<Json>(Json()) : parse_json(event.message);
+  static const std::vector<std::string> kEventFields{"timestamp", "log_group", "log_stream",
+                                                     "message"};
+  const std::vector<std::string>& fields = only_event_fields ? kEventFields : options.fields;
+  const auto message = only_event_fields ? Result<Json>(Json()) : parse_json(event.message);
   const auto find = [&](const std::string& field) -> std::optional<Json> {
     if (message && message->is_object())
       if (const auto found = message->find(field); found != message->end()) return Json(*found);
-    return own_field(field, stream, event);
+    return event_field(field, stream, event);
   };
   if (format == DeliveryFormat::json) {
     nlohmann::ordered_json out = nlohmann::ordered_json::object();
@@ -131,24 +133,24 @@ std::string record_text(const observe::StreamKey& stream, const observe::LogEven
   return line;
 }
 
-Result<BucketPlace> bucket_place(std::string_view arn) {
+Result<BucketPrefix> parse_bucket_arn(std::string_view arn) {
   constexpr std::string_view kStart = contract::kBucketArnStart;
-  if (!arn.starts_with(kStart)) return invalid("not the ARN of a bucket: " + std::string(arn));
+  if (!arn.starts_with(kStart)) return invalid("invalid ARN of a bucket: " + std::string(arn));
   arn.remove_prefix(kStart.size());
   const size_t slash = std::min(arn.find('/'), arn.size());
-  BucketPlace place{std::string(arn.substr(0, slash)), ""};
-  // Removing the slash would lead to a prefix other than the authorised one.
+  BucketPrefix place{std::string(arn.substr(0, slash)), ""};
+  // Without its first slash, the prefix would differ from the authorised prefix.
   if (arn.substr(slash).starts_with("//"))
     return invalid("Invalid destinationResourceArn: the prefix of bucket " + place.bucket +
                    " begins with '/'.");
   if (slash < arn.size()) place.prefix = directory(std::string(arn.substr(slash + 1)));
-  if (place.bucket.empty()) return invalid("not the ARN of a bucket: " + std::string(arn));
+  if (place.bucket.empty()) return invalid("invalid ARN of a bucket: " + std::string(arn));
   return place;
 }
 
 Result<void> check_options(const DeliveryOptions& options) {
   if (options.delimiter.find_first_of("\r\n") != std::string::npos)
-    return invalid("Invalid fieldDelimiter: it ends a line.");
+    return invalid("Invalid fieldDelimiter: it contains a line break.");
   std::set<std::string_view> fields;
   for (const std::string& field : options.fields)
     if (!fields.insert(field).second)
@@ -178,8 +180,8 @@ std::string object_key(const ObjectName& name) {
   const std::string fixed = "AWSLogs/" + name.account + "/" + name.service + "/";
   std::string suffix =
       expand_suffix(name.suffix.empty() ? kDefaultSuffix : name.suffix, name, basic);
-  // As on AWS, a suffix may repeat the fixed part. Other accounts' parts are not replaced: only
-  // those below are authorised (api/auth).
+  // As on AWS, a suffix may repeat the fixed part. A fixed part with another account is not
+  // replaced, since only keys below the account's part are authorised (api/auth).
   const bool whole = suffix.starts_with("AWSLogs/" + name.account + "/") ||
                      suffix.starts_with("AWSLogs/aws-account-id=" + name.account + "/");
   std::string folder = whole ? directory(suffix) : fixed + directory(suffix);

@@ -1,7 +1,7 @@
 // decoder: src/control_plane/log_routing/delivery_format.cpp
 //
-// Writes any message with any options. Input: ARN newline SUFFIX newline FIELDS, separated by
-// commas, newline DELIMITER newline MESSAGE.
+// Formats any message with any options. Input, separated by newlines: ARN, SUFFIX, FIELDS
+// (separated by commas), DELIMITER, MESSAGE.
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "log_routing/delivery_format.hpp"
@@ -22,7 +22,7 @@ std::string_view take_line(std::string_view& bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto place = bucket_place(take_line(bytes));
+  const auto place = parse_bucket_arn(take_line(bytes));
   const std::string suffix(take_line(bytes));
   DeliveryOptions options;
   for (const auto field : split(take_line(bytes), ',')) options.fields.emplace_back(field);
@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                           .suffix = suffix,
                                           .hive_path = hive,
                                           .stream = "s"});
-      CHECK(key.ends_with(".log.gz"), "each key has its end");
+      CHECK(key.ends_with(".log.gz"), "each key ends in .log.gz");
     }
   }
   const observe::LogEvent event{Instant{}, Instant{}, std::string(bytes)};

@@ -1,6 +1,5 @@
-// Kills a child (SIGKILL) at random times while it appends events and deliveries write them to a
-// bucket and to a log group. Each event that was acknowledged must reach both, and the bucket must
-// have none twice.
+// Kills a child with SIGKILL at random times while it appends events and deliveries write them to a
+// bucket and a log group. Each acknowledged event must arrive in both, and only once in the bucket.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,7 +19,7 @@ namespace {
 constexpr int kKills = 12;
 constexpr int kPollMilliseconds = 60'000;  // without output within this time the child has failed
 
-// Never returns. Appends numbers from `first`, and writes each to the pipe when it is stored.
+// Appends numbers from `first`, and writes each to the pipe after it is stored. Never returns.
 [[noreturn]] void run_child(const std::string& path, int first, int pipe) {
   DeliveryWorld world(path, uint64_t(first) + 1);
   if (!world.open()) ::_exit(3);
@@ -39,7 +38,7 @@ std::multiset<int> numbers(const std::string& text) {
   return found;
 }
 
-TEST(DeliveryKill, AcknowledgedEventsAreDelivered) {
+TEST(DeliveryKill, DeliversAcknowledgedEvents) {
   const observe::TemporaryDirectory directory;
   {
     DeliveryWorld world(directory.path());
@@ -67,10 +66,10 @@ TEST(DeliveryKill, AcknowledgedEventsAreDelivered) {
     ::kill(child, SIGKILL);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed by itself: " << WEXITSTATUS(status);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed before the kill: " << WEXITSTATUS(status);
     while (::read(pipe[0], &last, sizeof last) == ssize_t(sizeof last)) continue;
     ::close(pipe[0]);
-    // An event may be stored whose number was not read: its batch is not stored again.
+    // The last event may be stored although its number was not read from the pipe.
   }
   DeliveryWorld world(directory.path(), UINT64_MAX);
   ASSERT_OK(world.open());

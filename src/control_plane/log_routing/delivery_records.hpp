@@ -36,7 +36,7 @@ struct DeliverySource {
 
 struct DeliveryDestination {
   DeliveryType type = DeliveryType::s3;
-  std::string resource_arn;  // of a bucket with a prefix, a log group, or what a webhook stands for
+  std::string resource_arn;  // a bucket with a prefix, a log group, or a stream of a webhook
   std::optional<DeliveryFormat> format;  // unset: plain
   std::string policy;                    // stored, but unused: it would grant other accounts access
   std::map<std::string, std::string> tags;

@@ -18,13 +18,13 @@ Result<LogDestination> LogDestinations::put(const std::string& region, const std
   if (targets_.is_destination(name))
     return invalid("The configuration of this server defines the destination " + name + ".");
   const std::string& arn = destination.target_arn;
-  // A destination leads to no other destination, also not to a webhook's of another region.
+  // The target of a destination must not be another destination, nor a webhook's in another region.
   const auto target = targets_.find(arn);
   if (!target || targets_.is_destination(target->webhook))
     return invalid(
         "Could not deliver test message to specified destination. Check if the destination is "
-        "valid. (The target of a destination is a log group of this server, or a stream for which "
-        "a webhook of its configuration stands.)");
+        "valid. (The target must be a log group of this server, or a stream in stands_for of a "
+        "webhook of its configuration.)");
   const MutexLock lock(changing_);
   const auto before = find(region, name);
   if (!before && before.error().kind != Kind::not_found) return before.error();

@@ -1,8 +1,8 @@
-// LogDestinations stores the names that clients give to targets of subscription filters
+// LogDestinations stores the names that clients define for targets of subscription filters
 // (LogDestination).
 //
-// Threads: callable from anywhere; changes are made one after another. A change is durable when it
-// returns. Errors: not_found, invalid and exhausted, with messages for the client; those of
+// Threads: callable from anywhere; changes are made one after another. A change is durable when the
+// call returns. Errors: not_found, invalid and exhausted, with messages for the client; those of
 // observe. Lifetime: definitions and targets outlive it.
 #pragma once
 
@@ -25,16 +25,17 @@ class LogDestinations {
   LogDestinations(observe::LogDefinitions& definitions, const LogTargets& targets)
       : definitions_(definitions), targets_(targets) {}
 
-  // Returns the destination as it is stored: the policy and the time of creation of an earlier one
-  // stay, and its tags, unless new ones are given. Errors also: invalid, if the target is not one
-  // of this server, or a webhook of the configuration has the name.
+  // Creates or replaces a destination, and returns the stored form. A replaced destination keeps
+  // its policy and its time of creation, and its tags unless new ones are given. Errors also:
+  // invalid, if the target is unknown, or a webhook of the configuration has the same name.
   Result<LogDestination> put(const std::string& region, const std::string& name,
                              LogDestination destination);
   Result<LogDestination> find(const std::string& region, const std::string& name);
-  // By name.
+  // Returns the destinations sorted by name.
   Result<std::vector<std::pair<std::string, LogDestination>>> list(const std::string& region);
   Result<void> remove(const std::string& region, const std::string& name);
-  // An error of `change` changes nothing, and is returned.
+  // Changes a destination. If `change` returns an error, nothing is changed, and the error is
+  // returned.
   using Change = std::function<Result<void>(LogDestination&)>;
   Result<void> change(const std::string& region, const std::string& name, const Change& change);
 
@@ -44,7 +45,7 @@ class LogDestinations {
 
   observe::LogDefinitions& definitions_;
   const LogTargets& targets_;
-  Mutex changing_;  // held from the checks of a change to its end
+  Mutex changing_;  // held during a change, including its checks
 };
 
 }  // namespace trainyard::log_routing

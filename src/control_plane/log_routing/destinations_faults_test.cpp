@@ -1,5 +1,5 @@
-// Fails each step that changes the disk once, during changes of destinations and filters: what was
-// acknowledged stays, and what was refused leaves nothing.
+// Fails each disk operation once, during changes of destinations and filters. Acknowledged changes
+// must be stored, and failed changes must leave nothing.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -21,7 +21,7 @@ constexpr int kDefinitionChanges = 12;
 const std::string kFaultRegion = "eu-west-1";
 const std::string kFaultTarget = "arn:aws:logs:eu-west-1:123456789012:log-group:g";
 
-// Destinations and filters of the group g: name -> the step that wrote it.
+// Destinations and filters of the group g: the step that wrote each, by name.
 using DefinitionSteps = std::map<std::string, std::string>;
 
 struct DefinitionWorld {
@@ -60,7 +60,7 @@ struct DefinitionWorld {
   }
 };
 
-// Creates, replaces and removes definitions, and returns those that were acknowledged.
+// Creates, replaces and removes definitions, and returns the acknowledged state.
 DefinitionSteps change_definitions(DefinitionWorld& world) {
   DefinitionSteps acknowledged;
   int failed = 0;
@@ -105,10 +105,8 @@ void fail_each_definition_step(int error_number) {
   }
 }
 
-TEST(LogDefinitionFaults, AFullDiskLosesNoAcknowledgedChange) { fail_each_definition_step(ENOSPC); }
-TEST(LogDefinitionFaults, AnErrorOfTheDiskLosesNoAcknowledgedChange) {
-  fail_each_definition_step(EIO);
-}
+TEST(LogDefinitionFaults, FullDiskLosesNoAcknowledgedChange) { fail_each_definition_step(ENOSPC); }
+TEST(LogDefinitionFaults, DiskErrorLosesNoAcknowledgedChange) { fail_each_definition_step(EIO); }
 
 }  // namespace
 }  // namespace trainyard::log_routing

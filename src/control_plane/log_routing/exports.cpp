@@ -8,7 +8,7 @@
 namespace trainyard::log_routing {
 namespace {
 
-constexpr size_t kPieceBytes = 4 << 20;  // of text that is compressed at once
+constexpr size_t kPieceBytes = 4 << 20;  // of text before each compression
 constexpr size_t kExportPageEvents = 10'000;
 
 bool is_active(ExportState state) {
@@ -20,7 +20,7 @@ std::string object_key(const ExportRequest& request, const std::string& id, std:
   return request.prefix + "/" + id + "/" + stream + "/000000.gz";
 }
 
-// One stream's object, which is created with the first event.
+// A StreamObject is the object of one stream, which is created with the first event.
 class StreamObject {
  public:
   StreamObject(objects::Objects& objects, const ExportRequest& request, std::string key)
@@ -166,7 +166,7 @@ Result<void> Exports::run(Task& task) {
       if (task.stop) return cancelled("the task was stopped");
       const auto page = TRY(logs_.read({request.region, request.group, stream.name}, query));
       for (const auto& event : page.events) TRY(object.add(event));
-      if (page.events.empty()) break;  // a page without events reaches to the end of the stream
+      if (page.events.empty()) break;  // an empty page is the end of the stream
       query.position = page.end;
     }
     TRY(object.finish());

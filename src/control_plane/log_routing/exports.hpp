@@ -1,11 +1,12 @@
 // Exports copies log events of a time range to objects, in the background, one task after another.
 //
-// Each stream becomes PREFIX/TASK/STREAM/000000.gz, with a line "TIME MESSAGE" for each event; '/'
-// in a stream's name is '-'. Tasks are forgotten when the server ends; a task in progress then is
-// not continued.
+// Each stream becomes the object PREFIX/TASK/STREAM/000000.gz, with a line "TIME MESSAGE" for each
+// event; '/' in the stream's name is replaced by '-'. Tasks are not stored: they are lost when the
+// server ends, and a task in progress is not continued.
 //
-// Threads: callable from anywhere; the destructor waits for a page of events. Errors: exhausted
-// (a task is active already), not_found. Lifetime: logs, objects, clock and random outlive it.
+// Threads: callable from anywhere; the destructor waits until the current page of events is
+// written. Errors: exhausted (a task is already active), not_found. Lifetime: logs, objects, clock
+// and random outlive it.
 #pragma once
 
 #include <atomic>
@@ -25,12 +26,12 @@
 
 namespace trainyard::log_routing {
 
-inline constexpr size_t kExportsKept = 1'000;  // ended tasks
+inline constexpr size_t kExportsKept = 1'000;  // tasks that ended
 inline constexpr const char* kExportPrefix = "exportedlogs";
 
 struct ExportRequest {
   std::string region, name, group, stream_prefix;
-  std::string principal;     // whose storage quota the objects count against
+  std::string principal;     // the objects count against the storage quota of this principal
   int64_t from = 0, to = 0;  // milliseconds; `to` is inclusive
   std::string bucket;
   std::string prefix = kExportPrefix;
@@ -53,12 +54,12 @@ class Exports {
   ~Exports();
   Exports(const Exports&) = delete;
 
-  // Returns the task's id. One task of a region may be active.
+  // Returns the id of the new task. At most one task of a region is active.
   Result<std::string> start(ExportRequest request);
   void wait(const std::string& id, Duration at_most);
-  // The latest first.
+  // Returns the tasks, the latest first.
   std::vector<ExportReport> list(const std::string& region);
-  // Returns false if it has ended already. Errors: not_found.
+  // Returns false if the task has already ended. Errors: not_found.
   Result<bool> cancel(const std::string& region, const std::string& id);
 
  private:

@@ -1,5 +1,5 @@
-// Compresses texts in the format of gzip. Texts that are compressed one by one and then joined are
-// one gzip file.
+// Compresses texts in gzip's format. The concatenation of several results is a gzip file of the
+// concatenated texts.
 //
 // Threads: pure. Errors: none.
 #pragma once

@@ -1,10 +1,10 @@
-// A MetricPublisher is one metric filter at work: it turns events into samples of its metric.
+// A MetricPublisher applies one metric filter: it converts events into samples of its metric.
 //
 // An event that matches publishes the filter's value at the event's time. If events arrive in a
-// minute and none matches, the default value is published for that minute, once it has passed.
+// minute and none matches, the default value is published for that minute, after it has passed.
 //
-// Threads: confined to one. Errors: none; an event without the value or a dimension publishes
-// nothing.
+// Threads: confined to one thread. Errors: none; an event without the value or a dimension
+// publishes nothing.
 #pragma once
 
 #include <map>
@@ -21,10 +21,11 @@
 
 namespace trainyard::log_routing {
 
-// Combinations of dimensions that one filter may publish until the server restarts. A request id as
-// a dimension would otherwise make a series of each line.
+// The number of combinations of dimensions that one filter may publish until the server restarts.
+// Without a limit, a request id as dimension would create a series for each line.
 inline constexpr size_t kSeriesMax = 1'000;
-// Minutes whose default value is pending: events older than the last of them publish none.
+// The number of minutes for which a default value may be pending. Events of older minutes cause no
+// default value.
 inline constexpr size_t kPendingMinutesMax = 60;
 
 class MetricPublisher {
@@ -35,7 +36,7 @@ class MetricPublisher {
            std::vector<observe::MetricRecord>& out);
   // Publishes the default values of minutes that have passed.
   void finish_minutes(Instant now, std::vector<observe::MetricRecord>& out);
-  // Events that would have begun a series past the limit.
+  // Returns the number of events that were dropped since they need a series beyond the limit.
   uint64_t dropped() const { return dropped_; }
 
  private:
@@ -49,7 +50,7 @@ class MetricPublisher {
   double number_ = 0;
   std::vector<std::pair<std::string, observe::FilterSelector>> dimensions_;
   std::set<std::map<std::string, std::string>> series_;
-  std::map<int64_t, bool> minutes_;  // pending ones: whether an event matched
+  std::map<int64_t, bool> minutes_;  // pending minutes; true: an event matched
   uint64_t dropped_ = 0;
 };
 

@@ -18,7 +18,7 @@ std::vector<observe::LogEvent> events(const std::vector<std::string>& messages) 
   return made;
 }
 
-// "1 2{host=a}": values, with dimensions.
+// Formats values and their dimensions: "1 2{host=a}".
 std::string shown(const std::vector<observe::MetricRecord>& records) {
   std::string out;
   for (const auto& record : records) {
@@ -69,10 +69,10 @@ TEST(MetricPublisher, LimitsTheSeries) {
   EXPECT_EQ(publisher.dropped(), 500u);
   records.clear();
   publisher.add(events({R"({"id": 3})"}), kNow, records);
-  EXPECT_EQ(records.size(), 1u) << "known series continue";
+  EXPECT_EQ(records.size(), 1u) << "existing series are still published";
 }
 
-TEST(MetricPublisher, TheDefaultValueStandsForMinutesWithoutAMatch) {
+TEST(MetricPublisher, PublishesTheDefaultValueForMinutesWithoutAMatch) {
   auto filter = filter_of("ERROR", "1");
   filter.default_value = 0;
   auto publisher = *MetricPublisher::make("eu-west-1", filter);
@@ -87,10 +87,10 @@ TEST(MetricPublisher, TheDefaultValueStandsForMinutesWithoutAMatch) {
   EXPECT_EQ(records[1].sample.sum, 0);
   EXPECT_EQ(records[1].sample.at, kNow);
   publisher.finish_minutes(kNow + 600s, records);
-  EXPECT_EQ(records.size(), 2u) << "minutes without events have no default";
+  EXPECT_EQ(records.size(), 2u) << "minutes without events publish no default value";
 }
 
-TEST(MetricFilter, IsChecked) {
+TEST(MetricFilter, RejectsInvalidValuesAndDimensions) {
   const auto why = [](MetricFilter filter) {
     const auto checked = filter.check();
     return checked ? "" : checked.error().message;
@@ -113,7 +113,7 @@ TEST(MetricFilter, IsChecked) {
   EXPECT_EQ(why(filter), "A metric filter can have at most 3 dimensions.");
 }
 
-TEST(MetricFilter, IsStoredAsText) {
+TEST(MetricFilter, RoundTripsAsText) {
   auto filter = filter_of("{ $.a = \"x\" }", "$.v");
   filter.default_value = 0.5;
   filter.unit = "Bytes";

@@ -8,8 +8,8 @@
 namespace trainyard::log_routing {
 namespace {
 
-constexpr size_t kEventBytes = 64;  // of an event in the queue, on top of its message
-// Events of one message, by their bytes: as on AWS, a message stays below 1 MiB.
+constexpr size_t kEventBytes = 64;  // of an event in the queue, in addition to its message
+// The limit on the bytes of events in one message. As on AWS, a message stays below 1 MiB.
 constexpr size_t kMessageBytesMax = 512 << 10;
 
 size_t bytes_of(const std::vector<observe::LogEvent>& events) {
@@ -95,7 +95,8 @@ bool LogRouter::drain(Duration at_most) {
                              [&](const auto& each) { return each.second->drain(at_most); });
 }
 
-void LogRouter::take(const observe::StreamKey& key, const std::vector<observe::LogEvent>& events) {
+void LogRouter::enqueue(const observe::StreamKey& key,
+                        const std::vector<observe::LogEvent>& events) {
   const GroupName group{key.region, key.group};
   uint64_t dropped = 0;
   {
@@ -105,7 +106,7 @@ void LogRouter::take(const observe::StreamKey& key, const std::vector<observe::L
     const size_t bytes = bytes_of(events);
     if (queue_bytes_ + bytes <= settings_.queue_bytes_max) {
       queue_bytes_ += bytes;
-      queue_.push_back({key, events, bytes, forwards_own_events()});
+      queue_.push_back({key, events, bytes, is_forwarding()});
       changed_.notify_all();
       return;
     }
@@ -116,7 +117,7 @@ void LogRouter::take(const observe::StreamKey& key, const std::vector<observe::L
     dropped = counts_.dropped;
   }
   log(Level::warning, "log_routing",
-      "log events arrive faster than the filters are applied; metrics and subscriptions miss some",
+      "dropped log events, since they arrive faster than the filters of groups are applied",
       {{"events", std::to_string(dropped)}, {"group", key.group}});
 }
 
@@ -137,7 +138,7 @@ void LogRouter::work() {
       }
       busy_ = true;
     }
-    if (fresh) use(*fresh);
+    if (fresh) apply_definitions(*fresh);
     if (batch) route(*batch);
     finish_minutes();
     const MutexLock lock(mutex_);
@@ -147,11 +148,12 @@ void LogRouter::work() {
   }
 }
 
-// A publisher whose definition has not changed keeps its series and its pending minutes.
-void LogRouter::use(const Definitions& definitions) {
+// If the definition of a filter has not changed, its publisher keeps its series and pending
+// minutes.
+void LogRouter::apply_definitions(const Definitions& definitions) {
   std::map<GroupName, GroupFilters> next;
   const auto report = [](const GroupName& group, const std::string& name, const Error& error) {
-    log(Level::error, "log_routing", "a filter of a log group cannot be used",
+    log(Level::error, "log_routing", "ignored a filter of a log group",
         {{"group", group.group}, {"filter", name}, {"why", error.message}});
   };
   for (const auto& [group, filters] : definitions.metrics) {
@@ -197,7 +199,7 @@ Result<LogRouter::Subscription> LogRouter::subscription_of(const Definitions& de
         arn = TRY(LogDestination::from(found->second)).target_arn;
     }
     auto leads_to = targets_.find(arn);
-    if (!leads_to) return not_found("its destination does not exist: " + arn);
+    if (!leads_to) return not_found("the destination " + arn + " does not exist");
     target = *std::move(leads_to);
   }
   const auto delivery = deliveries_.find(target.webhook);
@@ -210,9 +212,9 @@ Result<LogRouter::Subscription> LogRouter::subscription_of(const Definitions& de
 
 void LogRouter::publish(std::vector<observe::MetricRecord>& records) {
   if (records.empty()) return;
-  // Samples of a namespace that is full are left out; those of others are stored.
+  // Samples of a namespace that has reached its limit are left out; the others are stored.
   if (const auto kept = metrics_.append_allowed(records); !kept)
-    log(Level::error, "log_routing", "samples of metric filters were not stored",
+    log(Level::error, "log_routing", "cannot store samples of metric filters",
         {{"samples", std::to_string(records.size())}, {"why", kept.error().message}});
   records.clear();
 }
@@ -228,7 +230,7 @@ void LogRouter::route(const Batch& batch) {
     publisher.add(batch.events, now, records);
     if (publisher.dropped() > 0 && !dropped_before)
       log(Level::warning, "log_routing",
-          "a metric filter has reached its limit of dimensions; further ones are dropped",
+          "a metric filter has reached the limit on its series; dropping events that need others",
           {{"group", batch.key.group}, {"filter", name}, {"series", std::to_string(kSeriesMax)}});
   }
   publish(records);
@@ -250,7 +252,7 @@ void LogRouter::forward(const Batch& batch, const Subscription& subscription) {
   const auto done = forward_events(logs_, {region, group, batch.key.stream}, events);
   if (done || clock_.monotonic() < forward_report_at_) return;
   forward_report_at_ = clock_.monotonic() + settings_.report_interval;
-  log(Level::warning, "log_routing", "events of a subscription filter were not forwarded",
+  log(Level::warning, "log_routing", "cannot forward events of a subscription filter",
       {{"group", batch.key.group},
        {"filter", subscription.name},
        {"to", group},
@@ -261,7 +263,7 @@ void LogRouter::send(const Batch& batch, const Subscription& subscription) {
   Envelope envelope{settings_.account, batch.key.group, batch.key.stream, subscription.name, {}};
   size_t bytes = 0;
   const auto flush = [&] {
-    if (!envelope.events.empty()) subscription.delivery->add(message_of(envelope));
+    if (!envelope.events.empty()) subscription.delivery->add(encode_message(envelope));
     envelope.events.clear();
     bytes = 0;
   };

@@ -1,13 +1,13 @@
-// LogRouter applies the filters of log groups to events that were stored: metric filters publish
-// samples, subscription filters send messages to webhooks or append events to other groups.
+// LogRouter applies the filters of log groups to stored events: metric filters publish samples,
+// subscription filters send messages to webhooks or append events to other groups.
 //
-// A filter's destination is a webhook, a log group, or a name (LogDestination) that leads to one of
-// them. Events that were forwarded from another group are not forwarded again.
+// The destination of a filter is a webhook, a log group, or a LogDestination, which is a name for
+// one of them. Events that were forwarded from another group are not forwarded again.
 //
-// Storing events never waits for it: take() puts them into a queue of limited size. Events that do
-// not fit are dropped, counted and reported in the server's log. A filter that cannot be used is
-// reported and passed over. After a crash, events that were stored but not routed yet are not
-// routed.
+// Storing events never waits for the router: enqueue() puts them into a queue of limited size.
+// Events that do not fit are dropped, counted and reported in the server's log. A filter that is
+// invalid is reported and ignored. Stored events that were not routed before a crash are not routed
+// afterwards.
 //
 // Threads: callable from anywhere; the destructor ends its threads. Errors: those of definitions
 // and of observe. Lifetime: logs, metrics and clock outlive it.
@@ -41,39 +41,39 @@ struct RouterSettings {
   std::string account;
   std::vector<Webhook> webhooks;  // distinct names
   size_t queue_bytes_max = 64 << 20;
-  Duration tick = 5s;              // between looks for default values that are due
-  Duration report_interval = 60s;  // between lines about dropped events
+  Duration tick = 5s;  // interval at which default values of metric filters are published
+  Duration report_interval = 60s;  // between two log lines about dropped events
   DeliverySettings delivery;
 };
 
 struct RouterCounts {
-  uint64_t events = 0;   // that filters were applied to
+  uint64_t events = 0;   // events to which filters were applied
   uint64_t dropped = 0;  // events that did not fit into the queue
 };
 
 class LogRouter {
  public:
-  // Reads the definitions. Errors: of reading them.
+  // Reads the definitions and starts the threads. Errors: those of reading.
   static Result<std::unique_ptr<LogRouter>> start(observe::Logs& logs, observe::Metrics& metrics,
                                                   Clock& clock, Post post, RouterSettings settings);
   ~LogRouter();
   LogRouter(const LogRouter&) = delete;
 
-  // Called with events that were stored.
-  void take(const observe::StreamKey& key, const std::vector<observe::LogEvent>& events);
-  // Reads the definitions again, after a change.
+  // Queues events that were stored.
+  void enqueue(const observe::StreamKey& key, const std::vector<observe::LogEvent>& events);
+  // Reads the definitions of filters and destinations again, after a change.
   Result<void> reload();
   const LogTargets& targets() const { return targets_; }
-  // reload() after a change.
+  // Call reload() after changing them.
   LogDestinations& destinations() { return destinations_; }
-  // The deliveries of the same logs, for requests; nullptr: they are rejected. Set before requests
-  // arrive. Lifetime: they end after the last request.
+  // The deliveries that API requests manage; nullptr: such requests are rejected. Set before the
+  // first request. Lifetime: outlives the last request.
   Deliveries* deliveries() const { return deliveries_of_requests_; }
   void set_deliveries(Deliveries* deliveries) { deliveries_of_requests_ = deliveries; }
   RouterCounts counts();
-  // Waits until all events that were taken are routed, for at most that time.
+  // Waits for at most this time until all queued events are routed and their messages delivered.
   bool drain(Duration at_most);
-  // Ends the router's thread: events that are taken later stay in the queue. Called by one thread.
+  // Ends the router's thread; later events stay in the queue. Call it from one thread only.
   void stop();
 
  private:
@@ -83,15 +83,17 @@ class LogRouter {
     Delivery* delivery;  // nullptr: the events go to the group
     GroupName group;
   };
-  // The filters of one group, used by the router's thread alone.
+  // The filters of one group, used only by the router's thread.
   struct GroupFilters {
-    std::map<std::string, std::pair<std::string, MetricPublisher>> metrics;  // name -> text and it
+    // by filter name: its definition text and its publisher
+    std::map<std::string, std::pair<std::string, MetricPublisher>> metrics;
     std::vector<Subscription> subscriptions;
   };
-  // The definitions as they are stored: name -> text, by group.
+  // The texts of the stored definitions: by group, then by name.
   struct Definitions {
     std::map<GroupName, std::map<std::string, std::string>> metrics, subscriptions;
-    std::map<std::pair<std::string, std::string>, std::string> destinations;  // region and name
+    // by region and name
+    std::map<std::pair<std::string, std::string>, std::string> destinations;
   };
   struct Batch {
     observe::StreamKey key;
@@ -103,7 +105,7 @@ class LogRouter {
   LogRouter(observe::Logs& logs, observe::Metrics& metrics, Clock& clock, Post post,
             RouterSettings settings);
   void work();
-  void use(const Definitions& definitions);
+  void apply_definitions(const Definitions& definitions);
   Result<Subscription> subscription_of(const Definitions& definitions, const GroupName& group,
                                        const std::string& name, const std::string& text);
   void route(const Batch& batch);
@@ -120,16 +122,16 @@ class LogRouter {
   Deliveries* deliveries_of_requests_ = nullptr;
   LogDestinations destinations_;
   std::map<std::string, std::unique_ptr<Delivery>> deliveries_;  // by name of the webhook
-  // Used by the router's thread alone.
+  // The next three members are used only by the router's thread.
   std::map<GroupName, GroupFilters> filters_;
   uint64_t message_number_ = 0;
   std::chrono::nanoseconds forward_report_at_{};
 
-  Mutex reloading_;  // held from reading the definitions until they are in use; before mutex_
+  Mutex reloading_;  // held by reload(); locked before mutex_
   Mutex mutex_;
   ConditionVariable changed_;
   std::shared_ptr<const Definitions> definitions_ GUARDED_BY(mutex_);
-  bool fresh_ GUARDED_BY(mutex_) = true;  // the thread has not used definitions_ yet
+  bool fresh_ GUARDED_BY(mutex_) = true;  // the thread has not yet applied definitions_
   std::deque<Batch> queue_ GUARDED_BY(mutex_);
   size_t queue_bytes_ GUARDED_BY(mutex_) = 0;
   bool busy_ GUARDED_BY(mutex_) = false;

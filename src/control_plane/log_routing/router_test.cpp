@@ -27,7 +27,7 @@ std::string gunzip(const std::string& bytes) {
   return out;
 }
 
-// A webhook that keeps what it receives, fails or hangs.
+// A webhook that stores the received bodies, fails or hangs.
 class Receiver {
  public:
   Post post() {
@@ -83,7 +83,7 @@ struct World {
   void start() {
     observe::LogSettings log_settings;
     log_settings.appended = [this](const auto& key, const auto& events) {
-      if (router) router->take(key, events);
+      if (router) router->enqueue(key, events);
     };
     logs = *observe::open_logs(directory.path() + "/logs", clock, log_settings);
     for (const char* group : {"g", "other"})
@@ -133,7 +133,7 @@ TEST(LogRouter, PublishesMetricsOfStoredEvents) {
   EXPECT_EQ(world.sum(), 2);
 }
 
-TEST(LogRouter, AFilterOfAFullNamespaceLosesNoSamplesOfOthers) {
+TEST(LogRouter, StoresSamplesOfOtherNamespacesWhenOneIsFull) {
   World world;
   observe::MetricSettings limits;
   limits.group_of = [](const observe::MetricKey& key) {
@@ -157,7 +157,7 @@ TEST(LogRouter, AFilterOfAFullNamespaceLosesNoSamplesOfOthers) {
   EXPECT_EQ(world.metrics->list(kRegion, "full", "")->size(), 1u);
 }
 
-TEST(LogRouter, ARepeatedBatchCountsOnce) {
+TEST(LogRouter, CountsARepeatedBatchOnce) {
   World world;
   world.start();
   world.count_errors();
@@ -167,7 +167,7 @@ TEST(LogRouter, ARepeatedBatchCountsOnce) {
   EXPECT_EQ(world.sum(), 2);
 }
 
-TEST(LogRouter, FiltersSurviveARestart) {
+TEST(LogRouter, KeepsFiltersAfterARestart) {
   World world;
   world.start();
   world.count_errors();
@@ -178,7 +178,7 @@ TEST(LogRouter, FiltersSurviveARestart) {
   EXPECT_EQ(world.sum(), 1);
 }
 
-TEST(LogRouter, ABadFilterDoesNotStopTheOthers) {
+TEST(LogRouter, IgnoresInvalidFilters) {
   World world;
   world.start();
   world.put(observe::DefinitionKind::metric_filter, "a", "not JSON");
@@ -190,7 +190,7 @@ TEST(LogRouter, ABadFilterDoesNotStopTheOthers) {
   EXPECT_EQ(world.sum(), 1);
 }
 
-TEST(LogRouter, AFilterThatIsRemovedPublishesNothing) {
+TEST(LogRouter, StopsPublishingForARemovedFilter) {
   World world;
   world.start();
   world.count_errors();
@@ -226,7 +226,7 @@ TEST(LogRouter, SendsTheEnvelopeOfAws) {
   EXPECT_NE(document->at("logEvents")[0].at("id"), document->at("logEvents")[1].at("id"));
 }
 
-TEST(LogRouter, AWebhookThatFailsIsTriedAgainAndThenGivenUp) {
+TEST(LogRouter, RetriesAFailingWebhookUpToALimit) {
   World world;
   world.start();
   world.subscribe();
@@ -242,7 +242,7 @@ TEST(LogRouter, AWebhookThatFailsIsTriedAgainAndThenGivenUp) {
   world.receiver.set(403);
   world.append({"ERROR"});
   ASSERT_TRUE(world.router->drain(kDeadline));
-  EXPECT_EQ(world.receiver.calls(), 9u) << "a client's error is final";
+  EXPECT_EQ(world.receiver.calls(), 9u) << "a client error is not retried";
   world.receiver.set(200);
   world.append({"ERROR"});
   ASSERT_TRUE(world.router->drain(kDeadline));
@@ -250,7 +250,7 @@ TEST(LogRouter, AWebhookThatFailsIsTriedAgainAndThenGivenUp) {
   EXPECT_EQ(world.sum(), 4);
 }
 
-TEST(LogRouter, AWebhookThatHangsHoldsUpNothing) {
+TEST(LogRouter, PublishesMetricsWhileAWebhookHangs) {
   World world;
   world.settings.delivery.queue_bytes_max = 2'000;
   world.start();
@@ -260,7 +260,7 @@ TEST(LogRouter, AWebhookThatHangsHoldsUpNothing) {
   for (int i = 0; i < 100; ++i) world.append({"ERROR " + std::string(100, 'x')});
   ASSERT_TRUE(world.receiver.wait_for_calls(1));
   double sum = 0;
-  for (int i = 0; i < 6'000 && sum < 100; ++i) {  // metrics come while the webhook hangs
+  for (int i = 0; i < 6'000 && sum < 100; ++i) {  // until the metrics are published
     if (world.router->counts().events < 100) {
       std::this_thread::sleep_for(10ms);
       continue;
@@ -278,7 +278,7 @@ TEST(LogRouter, AWebhookThatHangsHoldsUpNothing) {
   EXPECT_GE(world.receiver.bodies().size(), 1u);
 }
 
-TEST(LogRouter, EventsThatDoNotFitAreCounted) {
+TEST(LogRouter, CountsEventsThatDoNotFitIntoTheQueue) {
   World world;
   world.settings.queue_bytes_max = 100;
   world.start();

@@ -10,7 +10,7 @@ namespace {
 
 thread_local bool forwarding = false;
 
-// The parts of arn:aws:logs:REGION:ACCOUNT:KIND:NAME. Unset: it is another ARN.
+// The parts of arn:aws:logs:REGION:ACCOUNT:KIND:NAME.
 struct LogsArn {
   std::string_view region, name;
 };
@@ -62,14 +62,14 @@ std::optional<LogTarget> LogTargets::find(std::string_view arn) const {
   return {};
 }
 
-bool forwards_own_events() { return forwarding; }
+bool is_forwarding() { return forwarding; }
 
 Result<void> forward_events(observe::Logs& logs, const observe::StreamKey& key,
                             const std::vector<observe::LogEvent>& events) {
   forwarding = true;
   auto done = logs.append(key, events);
   if (!done && done.error().is(observe::LogResource::stream)) {
-    // Another thread may have created it meanwhile.
+    // Another thread may have created the stream meanwhile.
     done = logs.create_stream(key);
     if (done || done.error().kind == Kind::conflict) done = logs.append(key, events);
   }

@@ -1,8 +1,8 @@
-// LogTargets finds the place to which an ARN sends log events: a webhook of the configuration, or a
-// log group of this server.
+// LogTargets finds the target of log events to which an ARN refers: a webhook of the configuration,
+// or a log group of this server.
 //
-// A webhook has the ARN arn:aws:logs:REGION:ACCOUNT:destination:NAME in each region, or instead
-// those of the streams for which it stands.
+// A webhook has the ARN arn:aws:logs:REGION:ACCOUNT:destination:NAME in each region, or, if
+// `stands_for` is not empty, the ARNs listed there.
 //
 // Threads: immutable. Errors: none.
 #pragma once
@@ -21,10 +21,10 @@ namespace trainyard::log_routing {
 struct Webhook {
   std::string name;
   std::string url;
-  std::string authorization;  // the value of that header; "": none
+  std::string authorization;  // the value of the Authorization header; "": no header
   std::string ca_bundle;      // PEM file; "": the system's
-  // ARNs of Kinesis streams, Firehose streams and functions that requests name; none: the webhook
-  // is a destination of its own.
+  // The ARNs of Kinesis streams, Firehose streams and functions that requests name for this
+  // webhook; empty: requests name the webhook as a destination.
   std::vector<std::string> stands_for = {};
   bool is_destination() const { return stands_for.empty(); }
 };
@@ -34,9 +34,9 @@ struct GroupName {
   auto operator<=>(const GroupName&) const = default;
 };
 
-// Either a webhook or a group.
+// A LogTarget is either a webhook or a group.
 struct LogTarget {
-  std::string webhook;  // its name; "": the group
+  std::string webhook;  // the name of the webhook; "": the target is the group
   GroupName group = {};
 };
 
@@ -47,18 +47,19 @@ class LogTargets {
 
   const std::string& account() const { return account_; }
   const std::vector<Webhook>& webhooks() const { return webhooks_; }
-  // nullptr: the configuration has no webhook of that name.
+  // Returns nullptr if the configuration has no webhook with this name.
   const Webhook* webhook(std::string_view name) const;
-  // True if a webhook is the destination of that name.
+  // Returns whether a webhook is the destination with this name.
   bool is_destination(std::string_view name) const {
     const Webhook* found = webhook(name);
     return found && found->is_destination();
   }
-  // Unset: the ARN leads to nothing that this server can send to. The group may not exist.
+  // Returns nullopt if the ARN is not a target of this server. The group may not exist.
   std::optional<LogTarget> find(std::string_view arn) const;
-  // Unset: the ARN is not one of a log group of this account.
+  // Returns nullopt if the ARN does not name a log group of this account.
   std::optional<GroupName> group_of(std::string_view arn) const;
-  // The name in the ARN of a destination of this account and region. Unset: it is another ARN.
+  // Returns the name in the ARN of a destination of this account and region, or nullopt for another
+  // ARN.
   std::optional<std::string> destination_of(std::string_view region, std::string_view arn) const;
 
  private:
@@ -66,11 +67,11 @@ class LogTargets {
   const std::vector<Webhook> webhooks_;
 };
 
-// Appends events to a stream, and creates the stream if it is missing. These events are marked:
-// forwards_own_events() is true while the append calls LogSettings::appended, so that groups that
-// forward to each other do not do so forever. Errors: those of observe; not_found: the group.
+// Appends events to a stream, and creates the stream if it is missing. is_forwarding() returns true
+// in LogSettings::appended during this append, so that groups that forward to each other do not
+// forward the same events forever. Errors: those of observe; not_found: the group.
 Result<void> forward_events(observe::Logs& logs, const observe::StreamKey& key,
                             const std::vector<observe::LogEvent>& events);
-bool forwards_own_events();
+bool is_forwarding();
 
 }  // namespace trainyard::log_routing

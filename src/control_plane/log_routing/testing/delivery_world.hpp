@@ -1,7 +1,7 @@
-// DeliveryWorld is the fixture of the delivery tests: logs, a bucket, a webhook whose answers a
-// test sets, and Deliveries on them. It may reopen the directory of an earlier fixture.
+// DeliveryWorld is the fixture of the delivery tests: logs, a bucket, a webhook whose responses a
+// test sets, and Deliveries. It may reopen the directory of an earlier fixture.
 //
-// Threads: confined to one, except for the webhook.
+// Threads: confined to one thread, except for the webhook.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ inline const std::string kGroupArns =
 inline const std::string kStreamArn = "arn:aws:firehose:eu-west-1:123456789012:deliverystream/d";
 inline const std::string kExternalArn = "arn:aws:cloudfront::123456789012:distribution/E1";
 
-// Unpacks gzip.
+// Decompresses gzip.
 inline std::string unpack(const std::string& bytes) {
   z_stream stream{};
   EXPECT_EQ(::inflateInit2(&stream, 15 + 16), Z_OK);
@@ -64,7 +64,7 @@ struct DeliveryWorld {
   std::atomic<int> status = 200;
   Mutex mutex;
   std::vector<std::string> bodies GUARDED_BY(mutex);
-  // Called by the delivery's thread while the webhook answers. Set while no delivery runs.
+  // Called by the delivery's thread during each request to the webhook. Set while no delivery runs.
   std::function<void()> on_post;
   DeliveriesSettings delivery_settings{.object_interval = 0ms, .tick = 10ms, .first_pause = 0ms};
   std::unique_ptr<Deliveries> all;
@@ -78,7 +78,7 @@ struct DeliveryWorld {
         TRY(objects::open_directory(path + "/objects", clock, random, {.faults = object_faults}));
     observe::LogSettings settings;
     settings.appended = [this](const auto& key, const auto&) {
-      if (all) all->take(key);
+      if (all) all->notify(key);
     };
     logs = TRY(observe::open_watched_logs(path + "/logs", clock, settings, log_files));
     all = TRY(Deliveries::start(
@@ -97,7 +97,7 @@ struct DeliveryWorld {
     return ok();
   }
 
-  // Opens it, with a bucket, and the streams "s" of the groups "g" and "to".
+  // Opens the world, and creates a bucket and the streams "s" of the groups "g" and "to".
   void start() {
     ASSERT_OK(open());
     ASSERT_OK(objects->create_bucket("bucket", kDeliveryRegion));
