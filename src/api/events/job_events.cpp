@@ -76,7 +76,7 @@ Result<void> JobEvents::open() {
   const auto documents = TRY(bus_.notifications().documents());
   for (const auto& each : documents)
     if (const auto done = read_document(each); !done)
-      notify::log_set_aside(each.kind, each.id, done.error());
+      notify::log_ignored_record(each.kind, each.id, done.error());
   return {};
 }
 

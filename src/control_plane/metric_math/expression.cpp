@@ -14,9 +14,9 @@ namespace {
 using Node = Expression::Node;
 using NodePointer = std::shared_ptr<const Node>;
 
-// Words that are arguments of functions rather than ids.
+// The words that are arguments of functions, not ids.
 constexpr std::string_view kWords[] = {"REPEAT", "LINEAR", "ASC", "DESC"};
-// Functions whose second argument is the name of a statistic: SORT(METRICS(), AVG, DESC, 3).
+// Functions whose second argument may be the name of a statistic: SORT(METRICS(), AVG, DESC, 3).
 constexpr std::string_view kSortStatistics[] = {"AVG", "MIN", "MAX", "SUM", "LAST", "FIRST"};
 
 std::string to_upper(std::string_view text) {
@@ -60,7 +60,7 @@ class Parser {
                               : "Syntax error near '" + shorten(at, 40) + "'");
   }
 
-  // The next token, without consuming it; "" at the end.
+  // Returns the next token without consuming it; "" at the end.
   std::string_view token() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
     const std::string_view rest = text_.substr(at_);
@@ -108,7 +108,7 @@ class Parser {
     Operator operation;
   };
 
-  // Reads operands of a level that binds from the left.
+  // Reads the operands of a left-associative level.
   template <size_t count>
   Result<NodePointer> chain(const Sign (&signs)[count], Result<NodePointer> (Parser::*next)()) {
     auto left = TRY((this->*next)());
@@ -231,7 +231,8 @@ class Parser {
       if (!arity) return invalid("Unsupported function '" + shorten(next, 40) + "'");
       node->parts = TRY(list(")"));
       if (node->parts.size() < arity->least || node->parts.size() > arity->most)
-        return invalid("Function " + node->text + " takes another number of arguments");
+        return invalid("Invalid number of arguments of function " + node->text + ": " +
+                       std::to_string(node->parts.size()));
       all_metrics = all_metrics || node->text == "METRICS";
     } else if (std::string upper = to_upper(next); is_word(upper) && upper == next) {
       node->kind = Node::Kind::text;

@@ -1,11 +1,12 @@
 // An Expression computes series from series: "100 * errors / FILL(requests, 1)".
 //
-// Operators: + - * / ^, comparisons (1 or 0), AND, OR. An operation on two series has a value where
-// both have one. Functions: ABS AVG CEIL DATAPOINT_COUNT DATE DAY DIFF DIFF_TIME EPOCH FILL FIRST
-// FLOOR HOUR IF LAST LOG LOG10 MAX METRICS METRIC_COUNT MIN MINUTE MONTH PERIOD RATE REMOVE_EMPTY
-// RUNNING_SUM SLICE SORT STDDEV SUM TIME_SERIES YEAR. Names of functions have any case.
+// Operators: + - * / ^, comparisons (1 or 0), AND, OR. The result of an operation on two series has
+// values at the times at which both have one. Functions: ABS AVG CEIL DATAPOINT_COUNT DATE DAY DIFF
+// DIFF_TIME EPOCH FILL FIRST FLOOR HOUR IF LAST LOG LOG10 MAX METRICS METRIC_COUNT MIN MINUTE MONTH
+// PERIOD RATE REMOVE_EMPTY RUNNING_SUM SLICE SORT STDDEV SUM TIME_SERIES YEAR. The case of function
+// names is ignored.
 //
-// Threads: immutable after parse(). Errors: invalid, with what is wrong in the expression.
+// Threads: immutable after parse(). Errors: invalid, with the error in the expression.
 #pragma once
 
 #include <functional>
@@ -24,7 +25,7 @@ namespace trainyard::metric_math {
 // Limits of one expression. Nested functions and parentheses count as levels.
 inline constexpr size_t kExpressionBytesMax = 2048;
 inline constexpr int kExpressionLevelsMax = 32;
-// Values that one expression may compute in all of its steps: bounds its time and its memory.
+// Values that one expression may compute in all of its steps. Limits its time and memory.
 inline constexpr size_t kValuesComputedMax = 5'000'000;
 
 struct Point {
@@ -39,7 +40,7 @@ struct Series {
   std::vector<Point> points;  // by time, without duplicates
 };
 
-// A number, a series, or several series.
+// A Value is a number, a series, or several series.
 struct Value {
   enum class Holds { number, series, several };
   Holds holds = Holds::number;
@@ -61,7 +62,7 @@ struct Scope {
   std::function<Result<Value>(const std::string& id)> value_of;
   // The ids of the queries that are metrics, in their order: for METRICS().
   std::vector<std::string> metric_ids;
-  // The times that series have values for: from, from + period, .. below `to`.
+  // Series may have values at the times from, from + period, .. below `to`.
   Instant from, to;
 };
 
@@ -69,7 +70,7 @@ class Expression {
  public:
   static Result<Expression> parse(std::string_view text);
   Result<Value> evaluate(const Scope& scope) const;
-  // The ids that it names. METRICS() names none.
+  // Returns the ids in the expression. METRICS() adds none.
   const std::set<std::string>& ids() const { return ids_; }
   bool uses_all_metrics() const { return uses_all_metrics_; }
 

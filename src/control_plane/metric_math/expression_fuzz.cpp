@@ -1,6 +1,6 @@
 // decoder: src/control_plane/metric_math/expression.cpp
 //
-// Reads any expression, and evaluates those that are valid over short series. Input: the text.
+// Parses any expression, and evaluates valid ones over short series. Input: the text.
 #include <cmath>
 
 #include "base/check.hpp"
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto expression = Expression::parse(text);
   if (!expression) {
-    CHECK(expression.error().kind == Kind::invalid, "people are told what is wrong");
+    CHECK(expression.error().kind == Kind::invalid, "parse() has no other errors");
     return 0;
   }
   Scope scope;
@@ -30,9 +30,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto value = expression->evaluate(scope);
   if (!value) return 0;
   for (const Series& each : value->series) {
-    CHECK(each.period > 0ms, "a series has a period");
+    CHECK(each.period > 0ms, "the period of a series is positive");
     for (size_t i = 0; i < each.points.size(); ++i) {
-      CHECK(std::isfinite(each.points[i].value), "points are numbers");
+      CHECK(std::isfinite(each.points[i].value), "points are finite");
       CHECK(i == 0 || each.points[i - 1].at < each.points[i].at, "points are in order");
     }
   }

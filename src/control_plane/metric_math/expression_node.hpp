@@ -1,6 +1,6 @@
 // Defines the nodes of a parsed expression, and the functions that its evaluation calls.
 //
-// Threads: plain values and pure functions. Errors: invalid, with what is wrong in the expression.
+// Threads: plain values and pure functions. Errors: invalid, with the error in the expression.
 #pragma once
 
 #include <memory>
@@ -37,7 +37,7 @@ struct Expression::Node {
   std::vector<std::shared_ptr<const Node>> parts;
 };
 
-// Counts the values that an evaluation computes.
+// A ValueBudget counts the values that an evaluation computes, and limits them.
 class ValueBudget {
  public:
   Result<void> use(size_t values);
@@ -46,19 +46,20 @@ class ValueBudget {
   size_t left_ = kValuesComputedMax;
 };
 
-// Applies an operator to two values. Two lists of several series must have one length.
+// Applies an operator to two values. Two lists of series must have the same length.
 Result<Value> apply(Operator operation, const Value& left, const Value& right, ValueBudget& budget);
 
 struct Argument {
   Value value;
-  std::string text;  // of a quoted or bare word; otherwise ""
+  std::string text;  // the quoted or bare word if is_text, otherwise ""
   bool is_text = false;
 };
 
-// The number of arguments that a function takes; nullopt: unknown function.
+// The numbers of arguments that a function accepts.
 struct Arity {
   size_t least = 1, most = 1;
 };
+// Returns nullopt for an unknown function.
 std::optional<Arity> arity_of(std::string_view function);
 // Requires: the number of arguments fits arity_of(function).
 Result<Value> call(std::string_view function, std::vector<Argument> arguments, const Scope& scope,

@@ -37,7 +37,7 @@ Result<Value> value_of(std::string_view text) {
                               .to = minute(4)});
 }
 
-// "5", "0=1 3=4" (minutes and values), "[0=1; 1=2]" (several series), or the error.
+// Returns "5", "0=1 3=4" (minutes and values), "[0=1; 1=2]" (several series), or the error.
 std::string text_of(std::string_view expression) {
   const auto value = value_of(expression);
   if (!value) return "error: " + value.error().message;
@@ -62,7 +62,7 @@ struct Row {
   std::string_view expression, expected;
 };
 
-TEST(Expression, Operators) {
+TEST(Expression, AppliesOperators) {
   for (const Row& row : std::initializer_list<Row>{
            {"1 + 2 * 3", "7"},
            {"(1 + 2) * 3", "9"},
@@ -88,7 +88,7 @@ TEST(Expression, Operators) {
     EXPECT_EQ(text_of(row.expression), row.expected) << row.expression;
 }
 
-TEST(Expression, Functions) {
+TEST(Expression, CallsFunctions) {
   for (const Row& row :
        std::initializer_list<Row>{{"SUM(m1)", "10"},
                                   {"avg(m1)", "2.5"},
@@ -136,7 +136,7 @@ TEST(Expression, Functions) {
     EXPECT_EQ(text_of(row.expression), row.expected) << row.expression;
 }
 
-TEST(Expression, DatesAreInUtc) {
+TEST(Expression, ComputesDatesInUtc) {
   // 2026-11-27 is a Friday.
   const Instant at = *parse_iso8601("2026-11-27T23:45:10Z");
   const auto part = [&](std::string_view function) {
@@ -155,7 +155,7 @@ TEST(Expression, DatesAreInUtc) {
   EXPECT_EQ(part("EPOCH"), double(to_milliseconds(at) / 1000));
 }
 
-TEST(Expression, InvalidOnesAreExplained) {
+TEST(Expression, ExplainsErrors) {
   for (const Row& row :
        std::initializer_list<Row>{{"", "The expression is empty"},
                                   {"m1 +", "Syntax error: the expression ends too early"},
@@ -165,7 +165,7 @@ TEST(Expression, InvalidOnesAreExplained) {
                                   {"1.2.3", "Syntax error near '1.2.3'"},
                                   {"'text", "Syntax error near ''text'"},
                                   {"FROB(m1)", "Unsupported function 'FROB'"},
-                                  {"ABS(m1, m2)", "Function ABS takes another number of arguments"},
+                                  {"ABS(m1, m2)", "Invalid number of arguments of function ABS: 2"},
                                   {"unknown + 1", "Undefined id 'unknown'"},
                                   {"'text' + 1", "'text' has no value"},
                                   {"FILL(m1, 'x')", "FILL takes REPEAT, LINEAR or a number"},
@@ -175,7 +175,7 @@ TEST(Expression, InvalidOnesAreExplained) {
     EXPECT_EQ(text_of(row.expression), "error: " + std::string(row.expected)) << row.expression;
 }
 
-TEST(Expression, LimitsHold) {
+TEST(Expression, LimitsLengthNestingAndValues) {
   EXPECT_EQ(text_of(std::string(2049, '1')),
             "error: The expression is longer than 2048 characters");
   EXPECT_EQ(text_of(std::string(1000, '(') + "1" + std::string(1000, ')')),
@@ -199,7 +199,7 @@ TEST(Expression, LimitsHold) {
   EXPECT_EQ(value.error().message, "The expression computes too many values");
 }
 
-TEST(Expression, KnowsTheIdsThatItNeeds) {
+TEST(Expression, ListsItsIds) {
   const auto expression = Expression::parse("SUM(m1) + fill(m2, REPEAT) * m1");
   EXPECT_EQ(expression->ids(), (std::set<std::string>{"m1", "m2"}));
   EXPECT_FALSE(expression->uses_all_metrics());

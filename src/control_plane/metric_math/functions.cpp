@@ -14,9 +14,9 @@ namespace {
 using Holds = Value::Holds;
 using Numbers = std::vector<double>;
 
-constexpr size_t kArgumentsMax = 500;  // of the functions that take any number
+constexpr size_t kArgumentsMax = 500;  // for functions that accept any number of arguments
 
-// -- numbers of a series, or of one instant of several series
+// -- reductions of the numbers of a series, or of several series at one instant
 
 double sum_of(std::span<const double> numbers) {
   double sum = 0;
@@ -31,7 +31,7 @@ double deviation_of(std::span<const double> numbers) {
   return std::sqrt(squares / double(numbers.size()));
 }
 
-// Requires: numbers is not empty. nullopt: not such a function.
+// Returns nullopt for other functions. Requires: numbers is not empty.
 std::optional<double> reduce(std::string_view function, std::span<const double> numbers) {
   if (function == "SUM") return sum_of(numbers);
   if (function == "AVG") return sum_of(numbers) / double(numbers.size());
@@ -50,7 +50,7 @@ Numbers numbers_of(const Series& series) {
   return numbers;
 }
 
-// All series of the arguments; a number becomes a series at the times of the others.
+// Returns the series of all arguments; a number becomes a series at the times of the others.
 Result<std::vector<Series>> series_of(const std::vector<Argument>& arguments, ValueBudget& budget) {
   std::vector<Series> all;
   for (const Argument& each : arguments) {
@@ -72,8 +72,8 @@ Result<std::vector<Series>> series_of(const std::vector<Argument>& arguments, Va
   return all;
 }
 
-// SUM, AVG, MIN, MAX and STDDEV: of one series a number, of several a series of the values of each
-// instant.
+// Evaluates SUM, AVG, MIN, MAX and STDDEV. The result is a number for one series, and for several
+// series a series of the results of each instant.
 Result<Value> call_reduce(std::string_view function, const std::vector<Argument>& arguments,
                           ValueBudget& budget) {
   const bool alone = arguments.size() == 1;
@@ -88,7 +88,7 @@ Result<Value> call_reduce(std::string_view function, const std::vector<Argument>
   if (alone && arguments[0].value.holds == Holds::series) {
     const Numbers numbers = numbers_of(arguments[0].value.series[0]);
     TRY(budget.use(numbers.size()));
-    // The reduction of an empty series is empty.
+    // The result for an empty series is an empty series.
     if (numbers.empty()) return Value::of(Series{});
     return Value::of(*reduce(function, numbers));
   }
@@ -183,9 +183,9 @@ Result<Value> call_mapped(std::string_view function, Value value, ValueBudget& b
   return value;
 }
 
-// -- functions with forms of their own
+// -- functions with special arguments
 
-// The times at which a series may have values.
+// Returns the times at which a series may have values.
 Result<std::vector<Instant>> grid_of(const Series& series, const Scope& scope,
                                      ValueBudget& budget) {
   std::vector<Instant> grid;
@@ -196,7 +196,7 @@ Result<std::vector<Instant>> grid_of(const Series& series, const Scope& scope,
   return grid;
 }
 
-// Values between two points: those of the previous one, or on the line between them.
+// Returns a value between two points: that of the previous point, or on the line between them.
 double between(const Point& former, const Point& next, Instant at, bool linear) {
   if (!linear) return former.value;
   const double part = double((at - former.at).count()) / double((next.at - former.at).count());
@@ -214,7 +214,7 @@ Result<Series> fill(const Series& series, const Argument& with, const Scope& sco
       for (const Point& point : each.points) other.emplace(point.at, point.value);
   Series out{series.label, series.period, {}};
   const auto grid = TRY(grid_of(series, scope, budget));
-  size_t next = 0;  // the first point that is not before the instant
+  size_t next = 0;  // the first point at or after the instant
   for (const Instant at : grid) {
     while (next < series.points.size() && series.points[next].at < at) ++next;
     const bool has_next = next < series.points.size();
@@ -240,7 +240,7 @@ Result<Value> call_fill(std::vector<Argument> arguments, const Scope& scope, Val
   return value;
 }
 
-// IF(condition, then[, otherwise]): per instant of the condition.
+// IF(condition, then[, otherwise]) is evaluated at each instant of the condition.
 Result<Value> call_if(const std::vector<Argument>& arguments, ValueBudget& budget) {
   for (const Argument& each : arguments)
     if (each.is_text || each.value.holds == Holds::several)
@@ -271,7 +271,7 @@ Result<Value> call_if(const std::vector<Argument>& arguments, ValueBudget& budge
 
 Result<double> number_in(const Argument& argument, std::string_view function) {
   if (argument.is_text || argument.value.holds != Holds::number)
-    return invalid("Function " + std::string(function) + " takes a number there");
+    return invalid("Function " + std::string(function) + ": an argument must be a number");
   return argument.value.number;
 }
 

@@ -39,12 +39,12 @@ double apply_to_numbers(Operator operation, double left, double right) {
   return 0;
 }
 
-// A division by zero, for example, has no value.
+// Adds a point unless the value is not finite, as after a division by zero.
 void add(std::vector<Point>& points, Instant at, double value) {
   if (std::isfinite(value)) points.push_back({at, value});
 }
 
-// The result has a value where both series have one.
+// The result has values at the times at which both series have one.
 Series apply_to_series(Operator operation, const Series& left, const Series& right) {
   Series out{left.label, std::max(left.period, right.period), {}};
   auto other = right.points.begin();
@@ -60,7 +60,7 @@ Series apply_to_series(Operator operation, const Series& left, const Series& rig
 }  // namespace
 
 Result<void> ValueBudget::use(size_t values) {
-  // One more for each step, so that steps on empty series are bounded too.
+  // Each step counts one more value, so that steps on empty series are limited, too.
   if (values + 1 > left_) return invalid("The expression computes too many values");
   left_ -= values + 1;
   return ok();

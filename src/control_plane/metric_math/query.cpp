@@ -15,8 +15,8 @@ Instant round_down(Instant at, Duration step) {
   return at - (since % step + step) % step;
 }
 
-// Joins points of several units, and those of one period.
-std::vector<observe::Datapoint> join(const std::vector<observe::Datapoint>& found) {
+// Merges the datapoints of one period that differ only in their unit.
+std::vector<observe::Datapoint> merge_units(const std::vector<observe::Datapoint>& found) {
   std::vector<observe::Datapoint> joined;
   for (const auto& each : found) {
     if (joined.empty() || joined.back().at != each.at) {
@@ -43,7 +43,7 @@ std::vector<Point> points_of(const Statistic& statistic, std::vector<observe::Sa
   return points;
 }
 
-// Evaluates each query at most once.
+// An Evaluation computes queries one by one, and stores their values.
 class Evaluation {
  public:
   Evaluation(observe::Metrics& metrics, const std::vector<Query>& queries, QueryTime time)
@@ -59,7 +59,7 @@ class Evaluation {
     scope_.value_of = [this](const std::string& id) { return value_of(id); };
   }
 
-  // Requires: the queries that it needs were computed before.
+  // Requires: the queries on which it depends were computed before.
   Result<void> compute(const std::string& id) {
     const Query& query = *by_id_.at(id);
     auto computed = compute(query);
@@ -74,7 +74,7 @@ class Evaluation {
       else
         each.label = one_of_several ? id + " " + each.label : id;
     }
-    if (points_ > kResultPointsMax) return too_many();
+    if (points_ > kResultPointsMax) return too_many(kResultPointsMax);
     values_.emplace(id, std::move(value));
     return ok();
   }
@@ -86,7 +86,8 @@ class Evaluation {
     if (value.holds != Value::Holds::number) return value.series;
     const Query& query = *by_id_.at(id);
     Series constant{query.label.empty() ? id : query.label, finest_.value_or(60s), {}};
-    if (size_t((scope_.to - scope_.from) / constant.period) > kPointsMax) return too_many();
+    if (size_t((scope_.to - scope_.from) / constant.period) > kPointsMax)
+      return too_many(kPointsMax);
     if (std::isfinite(value.number))
       for (Instant at = scope_.from; at < scope_.to; at += constant.period)
         constant.points.push_back({at, value.number});
@@ -94,7 +95,10 @@ class Evaluation {
   }
 
  private:
-  static Error too_many() { return exhausted("the queries have too many points"); }
+  static Error too_many(size_t points_max) {
+    return exhausted("the queries return more than " + std::to_string(points_max) +
+                     " points; shorten the time range or lengthen the period");
+  }
 
   Result<Value> value_of(const std::string& id) {
     const auto known = values_.find(id);
@@ -109,7 +113,7 @@ class Evaluation {
     }
     Series series = TRY(read_series(metrics_, *query.metric, {scope_.from, scope_.to}));
     metric_points_ += series.points.size();
-    if (metric_points_ > kPointsMax) return too_many();
+    if (metric_points_ > kPointsMax) return too_many(kPointsMax);
     return Value::of(std::move(series));
   }
 
@@ -121,8 +125,9 @@ class Evaluation {
   Scope scope_;
 };
 
-// The ids on which a query depends.
-Result<std::set<std::string>> needs(const Query& query, const std::set<std::string>& metrics) {
+// Returns the ids on which a query depends.
+Result<std::set<std::string>> dependencies_of(const Query& query,
+                                              const std::set<std::string>& metrics) {
   if (query.metric) return std::set<std::string>();
   const auto expression = TRY(Expression::parse(query.expression));
   std::set<std::string> ids = expression.ids();
@@ -130,25 +135,25 @@ Result<std::set<std::string>> needs(const Query& query, const std::set<std::stri
   return ids;
 }
 
-// The ids in an order in which each query comes after those that it needs.
-Result<std::vector<std::string>> order_of(const std::vector<Query>& queries) {
+// Returns the ids in an order in which each query comes after those on which it depends.
+Result<std::vector<std::string>> evaluation_order(const std::vector<Query>& queries) {
   std::vector<std::string> order;
   std::set<std::string> metrics, all;
   for (const Query& each : queries) {
     if (!all.insert(each.id).second) return invalid("The id '" + each.id + "' is not unique");
     if (each.metric) metrics.insert(each.id);
   }
-  std::map<std::string, std::set<std::string>> open;  // what each query still waits for
+  std::map<std::string, std::set<std::string>> open;  // the unresolved dependencies of each query
   for (const Query& each : queries) {
-    auto ids = needs(each, metrics).in("Error in expression '" + each.id + "'");
+    auto ids = dependencies_of(each, metrics).in("Error in expression '" + each.id + "'");
     if (!ids) return std::move(ids).error();
     for (const std::string& id : *ids)
       if (!all.contains(id))
         return invalid("Error in expression '" + each.id + "': Undefined id '" + id + "'");
     open[each.id] = std::move(*ids);
   }
-  // Removes queries that need none of the others, until none is left or all that are left need
-  // each other.
+  // Queries without unresolved dependencies are removed one by one. If none remains that can be
+  // removed, the rest form a cycle.
   while (!open.empty()) {
     const auto ready =
         std::ranges::find_if(open, [](const auto& each) { return each.second.empty(); });
@@ -171,7 +176,7 @@ Instant first_period(Instant from, Duration period, Instant now) {
 }
 
 Result<void> check_queries(const std::vector<Query>& queries) {
-  TRY(order_of(queries));
+  TRY(evaluation_order(queries));
   return ok();
 }
 
@@ -179,13 +184,13 @@ Result<Series> read_series(observe::Metrics& metrics, const MetricSelection& of,
   const observe::StatisticsQuery query{
       .key = of.key, .from = time.from, .to = time.to, .period = of.period, .unit = of.unit};
   Series series{"", of.period, {}};
-  if (of.period <= 0ms) return invalid("the period must be positive");
+  if (of.period <= 0ms) return invalid("invalid period: it must be positive");
   if (needs_samples(of.statistic)) {
     series.points =
         points_of(of.statistic, TRY(metrics.samples(query, kSamplesMax)), of.period, time.from);
     return series;
   }
-  for (const auto& each : join(TRY(metrics.statistics(query))))
+  for (const auto& each : merge_units(TRY(metrics.statistics(query))))
     series.points.push_back({each.at, value_of(of.statistic, each)});
   return series;
 }
@@ -195,7 +200,7 @@ Result<std::map<std::string, std::vector<Series>>> evaluate(observe::Metrics& me
                                                             const std::vector<std::string>& wanted,
                                                             QueryTime time) {
   Evaluation evaluation(metrics, queries, time);
-  for (const std::string& id : TRY(order_of(queries))) TRY(evaluation.compute(id));
+  for (const std::string& id : TRY(evaluation_order(queries))) TRY(evaluation.compute(id));
   std::map<std::string, std::vector<Series>> out;
   for (const std::string& id : wanted) out[id] = TRY(evaluation.series_of(id));
   return out;

@@ -25,7 +25,7 @@ struct QueryWorld {
     return {.id = id,
             .metric = MetricSelection{.key = key(name), .statistic = *parse_statistic(statistic)}};
   }
-  // "0=1 1=2", by minute; series are separated by "|".
+  // Returns the values by minute, such as "0=1 1=2"; series are separated by "|".
   std::string evaluate_text(const std::vector<Query>& queries, const std::string& wanted) {
     const auto found = evaluate(*metrics, queries, {wanted}, {kBegin, kBegin + 4min});
     if (!found) return found.error().message;
@@ -40,7 +40,7 @@ struct QueryWorld {
   }
 };
 
-TEST(Query, MetricsAndExpressionsInAnyOrder) {
+TEST(Query, EvaluatesMetricsAndExpressionsInAnyOrder) {
   QueryWorld world;
   for (int minute = 0; minute < 3; ++minute) {
     world.put("requests", minute, 100);
@@ -59,7 +59,7 @@ TEST(Query, MetricsAndExpressionsInAnyOrder) {
   EXPECT_EQ(world.evaluate_text(queries, "total"), "total: 0=30 1=30 2=30 3=30");
 }
 
-TEST(Query, UnitsAreJoinedUnlessOneIsChosen) {
+TEST(Query, MergesUnitsUnlessOneIsSelected) {
   QueryWorld world;
   world.put("m", 0, 1, "Seconds");
   world.put("m", 0, 2);
@@ -69,7 +69,7 @@ TEST(Query, UnitsAreJoinedUnlessOneIsChosen) {
   EXPECT_EQ(world.evaluate_text({query}, "m"), "m: 0=1");
 }
 
-TEST(Query, PercentilesAreOfSamples) {
+TEST(Query, ComputesPercentilesFromSamples) {
   QueryWorld world;
   for (int i = 1; i <= 100; ++i) world.put("m", i % 2, i);
   EXPECT_EQ(world.evaluate_text({QueryWorld::metric("m", "m", "p50")}, "m"), "m: 0=50 1=49");
@@ -77,7 +77,7 @@ TEST(Query, PercentilesAreOfSamples) {
             "m: 0=50 1=50");
 }
 
-TEST(Query, InvalidListsAreExplained) {
+TEST(Query, ExplainsErrors) {
   const auto fault = [](const std::vector<Query>& queries) {
     const auto checked = check_queries(queries);
     return checked ? "" : checked.error().message;
@@ -97,7 +97,7 @@ TEST(Query, InvalidListsAreExplained) {
             "Error in expression 'a': Function DIFF takes a series");
 }
 
-TEST(Query, LongChainsOfExpressionsAreEvaluated) {
+TEST(Query, EvaluatesLongChainsOfExpressions) {
   QueryWorld world;
   world.put("m", 0, 1);
   std::vector<Query> queries{QueryWorld::metric("e0", "m")};
@@ -107,7 +107,7 @@ TEST(Query, LongChainsOfExpressionsAreEvaluated) {
   EXPECT_EQ(world.evaluate_text(queries, "e499"), "e499: 0=500");
 }
 
-TEST(Query, TheStartIsRoundedByAge) {
+TEST(Query, RoundsTheStartByItsAge) {
   const Instant now = kBegin + 100 * 24h;
   EXPECT_EQ(first_period(now - 1min - 7s, 60s, now), now - 2min);
   EXPECT_EQ(first_period(now - 7s, 10s, now), now - 10s);

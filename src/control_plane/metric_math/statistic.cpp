@@ -26,37 +26,38 @@ Error unknown(std::string_view text) {
   return invalid("unknown statistic '" + shorten(text, 60) + "'");
 }
 
-// Reads one bound: "", "10%" or "100". `percent` becomes what the bound says.
+// Reads one bound: "", "10%" or "100". Sets `percent` to whether the bound is in percent.
 Result<std::optional<double>> parse_bound(std::string_view text, std::optional<bool>& percent) {
   text = trim(text);
   if (text.empty()) return std::optional<double>();
   const bool in_percent = text.ends_with('%');
   if (in_percent) text.remove_suffix(1);
-  if (percent && *percent != in_percent) return invalid("bounds of two kinds");
+  if (percent && *percent != in_percent)
+    return invalid("one bound is in percent, the other is not");
   percent = in_percent;
   const double number = TRY(parse_double(text));
   if (!std::isfinite(number) || (in_percent && (number < 0 || number > 100)))
-    return invalid("a bound out of range");
+    return invalid("a bound is out of range");
   return std::optional(number);
 }
 
 Result<Statistic> parse_bounds(StatisticKind kind, std::string_view bounds) {
   const size_t colon = bounds.find(':');
-  if (colon == std::string_view::npos) return invalid("bounds without a colon");
+  if (colon == std::string_view::npos) return invalid("the bounds have no colon");
   std::optional<bool> percent;
   Statistic out{.kind = kind};
   out.lower = TRY(parse_bound(bounds.substr(0, colon), percent));
   out.upper = TRY(parse_bound(bounds.substr(colon + 1), percent));
-  if (!percent) return invalid("bounds with neither end");
+  if (!percent) return invalid("both bounds are missing");
   out.in_percent = *percent;
   if (out.lower && out.upper && *out.lower >= *out.upper)
-    return invalid("bounds whose lower end is not below the upper one");
+    return invalid("the lower bound is not below the upper bound");
   if (kind == StatisticKind::percentile_rank && out.in_percent)
     return invalid("a percentile rank has values as bounds");
   return out;
 }
 
-// The part of a sample that lies between two ranks, counted in samples.
+// Returns the part of a sample that lies between two ranks, in samples.
 double overlap(double begin, double end, double from, double to) {
   return std::max(0.0, std::min(end, to) - std::max(begin, from));
 }
@@ -93,7 +94,7 @@ double percentile(const std::vector<observe::Sample>& samples, double total, dou
   double below = 0;
   for (const auto& each : samples) {
     below += each.count;
-    // The tolerance is for counts that binary fractions do not represent.
+    // The tolerance is for counts that have no exact binary representation.
     if (below >= rank * (1 - 1e-12)) return each.minimum;
   }
   return samples.back().minimum;

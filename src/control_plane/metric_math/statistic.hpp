@@ -1,11 +1,11 @@
 // A Statistic is a number that summarises the samples of one period: an average, a percentile, a
 // trimmed mean.
 //
-// Percentiles and their relatives need the samples themselves. A sample that joins several values
-// which differ (a statistic set) has lost them: a period with such a sample has no percentile, as
-// on AWS.
+// Percentiles and trimmed or winsorized statistics are computed from the samples. A sample may be a
+// statistic set of several different values, which are not stored: a period with such a sample has
+// no percentile, as on AWS.
 //
-// Threads: pure functions. Errors: of parsing: invalid.
+// Threads: pure functions. Errors: parse_statistic(): invalid.
 #pragma once
 
 #include <optional>
@@ -23,12 +23,12 @@ enum class StatisticKind {
   minimum,
   maximum,
   count,
-  percentile,       // the smallest value that has at least `upper` percent of the samples up to it
-  trimmed_mean,     // of the samples within the bounds
+  percentile,       // the smallest value that is not less than `upper` percent of the samples
+  trimmed_mean,     // the mean of the samples within the bounds
   winsorized_mean,  // samples beyond the bounds count as the bounds
   trimmed_count,
   trimmed_sum,
-  percentile_rank,  // how many percent of the samples are within the bounds, which are values
+  percentile_rank,  // the percentage of samples within the bounds, which are values
 };
 
 struct Statistic {
@@ -43,14 +43,14 @@ struct Statistic {
 // "TM(2%:98%)", "WM(:100)", "PR(100:2000)" and the like.
 Result<Statistic> parse_statistic(std::string_view text);
 
-// True if it is computed from samples; the others need only a Datapoint.
+// Returns whether it is computed from samples; other statistics need only a Datapoint.
 bool needs_samples(const Statistic& statistic);
 
 // Requires: !needs_samples(statistic).
 double value_of(const Statistic& statistic, const observe::Datapoint& point);
 
-// Returns nullopt if there are no samples, none within the bounds, or one that joins different
-// values.
+// Returns nullopt without samples, without samples within the bounds, or if a sample is a statistic
+// set of different values.
 std::optional<double> value_of(const Statistic& statistic, std::vector<observe::Sample> samples);
 
 }  // namespace trainyard::metric_math

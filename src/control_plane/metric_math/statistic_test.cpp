@@ -17,7 +17,7 @@ std::optional<double> of(std::string_view text, std::vector<observe::Sample> sam
   return value_of(*statistic, std::move(samples));
 }
 
-TEST(Statistic, ValuesOfAHundredSamples) {
+TEST(Statistic, SummarisesAHundredSamples) {
   const struct {
     std::string_view text;
     double value;
@@ -55,7 +55,7 @@ TEST(Statistic, ValuesOfAHundredSamples) {
   }
 }
 
-TEST(Statistic, CountsAreWeights) {
+TEST(Statistic, WeightsSamplesByTheirCounts) {
   std::vector<observe::Sample> samples{{.count = 99, .sum = 99, .minimum = 1, .maximum = 1},
                                        {.count = 1, .sum = 1000, .minimum = 1000, .maximum = 1000}};
   EXPECT_EQ(of("p99", samples), 1);
@@ -64,13 +64,13 @@ TEST(Statistic, CountsAreWeights) {
   EXPECT_EQ(of("PR(:500)", samples), 99);
 }
 
-TEST(Statistic, ASampleOfDifferentValuesHasNoPercentile) {
+TEST(Statistic, HasNoPercentileOfStatisticSets) {
   EXPECT_FALSE(of("p50", {{.count = 2, .sum = 3, .minimum = 1, .maximum = 2}}));
   EXPECT_FALSE(of("p50", {}));
   EXPECT_EQ(of("p50", {{.count = 2, .sum = 4, .minimum = 2, .maximum = 2}}), 2);
 }
 
-TEST(Statistic, OtherTextsAreRefused) {
+TEST(Statistic, RejectsInvalidTexts) {
   for (const char* text : {"",
                            "90",
                            "average",

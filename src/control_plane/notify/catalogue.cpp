@@ -11,8 +11,8 @@ auto* found_in(const Map& map, const std::string& arn) {
   return found == map.end() ? nullptr : found->second.get();
 }
 
-// The attributes as filter policies see them: texts, numbers, and the elements of arrays. Binary
-// ones cannot be filtered.
+// Returns the attributes that filter policies compare: texts, numbers and arrays. Binary attributes
+// cannot be filtered.
 Json filtered_attributes(const Message& message) {
   Json out = Json::object();
   for (const auto& [name, attribute] : message.attributes) {
@@ -91,15 +91,16 @@ Document Catalogue::remove(const std::string& kind, const std::string& arn) {
   return {kind, arn, std::nullopt};
 }
 
-Catalogue catalogue_of(const std::vector<Document>& documents) {
+Catalogue build_catalogue(const std::vector<Document>& documents) {
   Catalogue all;
   for (const Document& each : documents)
-    if (const auto added = add(all, each); !added) log_set_aside(each.kind, each.id, added.error());
+    if (const auto added = add(all, each); !added)
+      log_ignored_record(each.kind, each.id, added.error());
   return all;
 }
 
 const Json* FilteredMessage::body_for(Protocol protocol) {
-  // One body serves all protocols without one of their own.
+  // All protocols without a separate body share one.
   const std::string name(kProtocols.text(protocol));
   const auto [at, made] = bodies_.try_emplace(message_.bodies.contains(name) ? name : "");
   if (made)

@@ -1,7 +1,7 @@
-// Catalogue is what requests have created: topics, subscriptions with their compiled filters, and
-// rules with their compiled patterns.
+// Catalogue contains what requests have created: topics, subscriptions with their compiled filters,
+// and rules with their compiled patterns.
 //
-// Threads: a snapshot is immutable. Errors: of the functions that add: those of Pattern.
+// Threads: a snapshot is immutable. Errors: put() returns those of Pattern.
 #pragma once
 
 #include <map>
@@ -24,21 +24,21 @@ struct KnownSubscription : Subscription {
   std::optional<Pattern> filter = {};
 };
 struct KnownRule : Rule {
-  std::optional<Pattern> compiled = {};  // unset: a rule with a schedule only
+  std::optional<Pattern> compiled = {};  // nullopt: the rule has only a schedule
 };
 
 struct Catalogue {
-  std::map<std::string, std::shared_ptr<const Topic>> topics;  // all by ARN
+  std::map<std::string, std::shared_ptr<const Topic>> topics;  // each map is by ARN
   std::map<std::string, std::shared_ptr<const KnownSubscription>> subscriptions;
   std::map<std::string, std::shared_ptr<const KnownRule>> rules;
 
   const Topic* topic(const std::string& arn) const;
   const KnownSubscription* subscription(const std::string& arn) const;
   const KnownRule* rule(const std::string& arn) const;
-  // In the order of their ARNs.
+  // Returns the subscriptions of a topic, sorted by ARN.
   std::vector<std::shared_ptr<const KnownSubscription>> of_topic(const std::string& arn) const;
 
-  // Add or replace, and return the document to store.
+  // Add or replace a record, and return the document to store.
   Document put(Topic topic);
   Result<Document> put(Subscription subscription);
   Result<Document> put(Rule rule);
@@ -46,11 +46,11 @@ struct Catalogue {
   Document remove(const std::string& kind, const std::string& arn);
 };
 
-// A document that cannot be read is logged and left out: the others keep working.
-Catalogue catalogue_of(const std::vector<Document>& documents);
+// Builds the catalogue of stored documents. A document that cannot be read is logged and ignored.
+Catalogue build_catalogue(const std::vector<Document>& documents);
 
-// A message as filters see it: what they need of it is made once, however many there are.
-// Threads: confined to one. Lifetime: the message outlives it.
+// A FilteredMessage is a message with the values that filters compare. They are computed once for
+// all filters. Threads: confined to one thread. Lifetime: the message outlives it.
 class FilteredMessage {
  public:
   explicit FilteredMessage(const Message& message) : message_(message) {}
@@ -61,11 +61,12 @@ class FilteredMessage {
   Result<bool> is_for(const KnownSubscription& subscription);
 
  private:
-  const Json* body_for(Protocol protocol);  // nullptr: not a JSON object
+  const Json* body_for(Protocol protocol);  // returns nullptr for a body that is not a JSON object
 
   const Message& message_;
   std::optional<Json> attributes_;
-  std::map<std::string, Json> bodies_;  // by protocol; "": for all others. null: not an object
+  // by protocol, or "" for all others; null: the body is not a JSON object
+  std::map<std::string, Json> bodies_;
 };
 
 }  // namespace trainyard::notify

@@ -15,7 +15,7 @@ constexpr size_t kLoggedErrorBytesMax = 300;
 Sent CommandSender::send(const Outgoing& outgoing) const {
   const auto found = commands_.find(outgoing.endpoint);
   if (found == commands_.end())
-    return {SendResult::refused, "the configuration no longer has a command of that name"};
+    return {SendResult::refused, "the configuration no longer has this command"};
   os::Command command;
   command.arguments = found->second.arguments;
   command.environment = {{"TRAINYARD_SUBJECT", outgoing.subject}};

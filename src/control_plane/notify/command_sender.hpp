@@ -1,5 +1,5 @@
-// Starts command lines of the config for messages: the message is the standard input, and never an
-// argument. An exit status of 0 means that it was delivered.
+// Delivers messages to command lines of the config. The message is the standard input of the
+// command, never an argument. An exit status of 0 means that the message was delivered.
 //
 // Threads: callable from anywhere; each call blocks its thread while the command runs. Errors: in
 // the result.
@@ -20,8 +20,8 @@ namespace trainyard::notify {
 
 struct CommandLine {
   std::vector<std::string> arguments;  // the first is the path of a program
-  std::vector<std::string> topics;     // names; "*": all
-  Duration at_most = 30s;              // then it is killed, with its process group
+  std::vector<std::string> topics;     // names of topics; "*": all
+  Duration at_most = 30s;              // afterwards the command's process group is killed
 };
 
 class CommandSender {
@@ -29,8 +29,8 @@ class CommandSender {
   explicit CommandSender(std::map<std::string, CommandLine> commands)
       : commands_(std::move(commands)) {}
   Sent send(const Outgoing& outgoing) const;
-  // Checks that the topic may start the command. Errors: denied, the same whether the command is
-  // unknown or not allowed.
+  // Checks that the topic may start the command. Errors: denied, with the same text for a command
+  // that is unknown and one that is not allowed.
   Result<void> check(const Subscription& subscription) const;
 
  private:

@@ -11,9 +11,9 @@
 namespace trainyard::notify {
 namespace {
 
-// The wall clock, in which deliveries are due, may be changed: no wait is longer.
+// Due times are wall clock times. The clock may be changed, so each wait is limited.
 constexpr Duration kLongestWait = 1s;
-// Before a delivery whose result could not be stored is attempted again.
+// The pause before a delivery whose result could not be stored is attempted again.
 constexpr Duration kStoreFaultPause = 10s;
 
 double fraction(Random& random) { return double(random.number() >> 11) / double(1ull << 53); }
@@ -57,7 +57,7 @@ void Deliverer::add(std::vector<Delivery> deliveries) {
   changed_.notify_all();
 }
 
-bool Deliverer::can_take(const std::string& target) const {
+bool Deliverer::has_capacity(const std::string& target) const {
   const MutexLock lock(mutex_);
   const auto lane = lanes_.find(target);
   const size_t waiting = lane == lanes_.end() ? 0 : lane->second.waiting.size();
@@ -74,7 +74,7 @@ void Deliverer::run() {
   MutexLock lock(mutex_);
   while (!stopping_) {
     std::optional<Instant> next;
-    if (auto delivery = take(next)) {
+    if (auto delivery = take_due(next)) {
       lock.unlock();
       attempt(std::move(*delivery));
       lock.lock();
@@ -92,17 +92,17 @@ size_t Deliverer::attempt_due() {
     {
       const MutexLock lock(mutex_);
       std::optional<Instant> next;
-      delivery = take(next);
+      delivery = take_due(next);
     }
     if (!delivery) return attempts;
     attempt(std::move(*delivery));
   }
 }
 
-std::optional<Delivery> Deliverer::take(std::optional<Instant>& next) {
+std::optional<Delivery> Deliverer::take_due(std::optional<Instant>& next) {
   if (const std::string why = parts_.store.failure(); !why.empty()) {
     if (!std::exchange(failure_logged_, true))
-      log(Level::error, "notify", "no notification is delivered until the next start",
+      log(Level::error, "notify", "stopped delivering notifications until the next start",
           {{"why", why}, {"pending", std::to_string(counts_.pending)}});
     return std::nullopt;
   }
@@ -111,9 +111,9 @@ std::optional<Delivery> Deliverer::take(std::optional<Instant>& next) {
   std::vector<LaneState*> states;
   lanes.reserve(lanes_.size());
   for (auto& [target, state] : lanes_) {
-    if (!state.waiting.empty() && state.in_flight == 0) state.facts = parts_.facts(target);
+    if (!state.waiting.empty() && state.in_flight == 0) state.info = parts_.info(target);
     lanes.push_back(
-        {state.facts.host, !state.facts.trusted || state.failures > 0, state.in_flight,
+        {state.info.host, !state.info.trusted || state.failures > 0, state.in_flight,
          state.waiting.empty() ? std::nullopt : std::optional(state.waiting.begin()->first),
          state.paused_until});
     states.push_back(&state);
@@ -128,7 +128,7 @@ std::optional<Delivery> Deliverer::take(std::optional<Instant>& next) {
 }
 
 Sent Deliverer::send(const Delivery& delivery) {
-  if (!parts_.facts(delivery.target).exists)
+  if (!parts_.info(delivery.target).exists)
     return {SendResult::refused, "the subscription or the target was removed"};
   const auto message = parts_.store.message(delivery.message);
   if (!message)
@@ -138,7 +138,7 @@ Sent Deliverer::send(const Delivery& delivery) {
             message.error().message};
   try {
     return parts_.send(delivery.target, *message);
-  } catch (const std::exception& fault) {  // one message must not end the thread
+  } catch (const std::exception& fault) {  // the thread must continue with other messages
     return {SendResult::refused, fault.what()};
   }
 }
@@ -146,11 +146,11 @@ Sent Deliverer::send(const Delivery& delivery) {
 void Deliverer::attempt(Delivery delivery) {
   const Sent sent = send(delivery);
   ++delivery.attempts;
-  settle(std::move(delivery), sent);
+  store_result(std::move(delivery), sent);
 }
 
-// Stores the result, then frees the lane: until then nothing of the delivery is attempted again.
-void Deliverer::settle(Delivery delivery, const Sent& sent) {
+// Stores the result before it updates the lane, so that the delivery is not attempted meanwhile.
+void Deliverer::store_result(Delivery delivery, const Sent& sent) {
   const Instant now = parts_.clock.now();
   std::optional<Duration> pause;
   if (sent.result == SendResult::retry)
@@ -167,8 +167,8 @@ void Deliverer::settle(Delivery delivery, const Sent& sent) {
   if (!stored)
     log(Level::error, "notify",
         parts_.store.failure().empty()
-            ? "storing the result of a delivery failed; it is repeated"
-            : "storing the result of a delivery failed; it may be sent again after the next start",
+            ? "cannot store the result of a delivery; it is attempted again"
+            : "cannot store the result of a delivery; it may be sent again after the next start",
         {{"target", delivery.target}, {"why", stored.error().message}});
   {
     const MutexLock lock(mutex_);
@@ -182,7 +182,7 @@ void Deliverer::settle(Delivery delivery, const Sent& sent) {
       lane.failures = 0;
       lane.paused_until = {};
     }
-    // After a fault of the store the delivery is repeated, and nothing that was pending is lost.
+    // If the result was not stored, the delivery stays pending and is attempted again.
     if (pause || !stored) {
       if (!stored) delivery.due = now + kStoreFaultPause;
       const Instant due = delivery.due;

@@ -1,15 +1,15 @@
-// Deliverer attempts pending deliveries on a few threads until each has succeeded, was refused for
-// good, or has failed kAttemptsMax times.
+// Deliverer attempts pending deliveries on a few threads until each has succeeded, was refused
+// permanently, or has failed kAttemptsMax times.
 //
-// delivery_plan.hpp decides; this class acts. A delivery is removed from the store after its
-// success, so one that is interrupted in between is sent again: at least once.
+// delivery_plan.hpp decides which deliveries are attempted, and this class attempts them. A
+// delivery is removed from the store after its success, so a message that was sent just before a
+// crash is sent again: each is delivered at least once.
 //
-// Threads:  its own, `limits.threads` of them, between start() and the destructor; all functions
-// are
+// Threads:  start() starts `limits.threads` threads, which the destructor ends; all functions are
 //           callable from anywhere.
-// Errors:   of attempts: in the log. A fault of the store leaves the delivery pending; it is
-//           attempted again, unless the store takes no more changes (its failure()): then none
-//           is attempted, since no result could be stored, and the log has one line about it.
+// Errors:   failed attempts are logged. If a result cannot be stored, the delivery stays pending
+//           and is attempted again. If the store accepts no further changes (its failure()), no
+//           delivery is attempted, since no result could be stored; this is logged once.
 // Lifetime: store, clock, random and what the functions refer to outlive it.
 #pragma once
 
@@ -29,10 +29,10 @@
 namespace trainyard::notify {
 
 // Describes a target before an attempt.
-struct TargetFacts {
-  bool exists = false;  // its deliveries are dropped otherwise
-  bool trusted = true;  // not: a subscription that its endpoint has not confirmed
-  std::string host;     // shared by targets on one machine; "": none
+struct TargetInfo {
+  bool exists = false;  // false: its deliveries are dropped
+  bool trusted = true;  // false: a subscription that its endpoint has not confirmed
+  std::string host;     // equal for targets on one machine; "": none
 };
 
 struct DelivererParts {
@@ -40,18 +40,18 @@ struct DelivererParts {
   Clock& clock;
   Random& random;
   DeliveryLimits limits = {};
-  std::function<TargetFacts(const std::string& target)> facts;
-  // Blocks for as long as the transport does.
+  std::function<TargetInfo(const std::string& target)> info;
+  // Sends a message; may block as long as the transport does.
   std::function<Sent(const std::string& target, const Message& message)> send;
 };
 
 class Deliverer {
  public:
-  // Pending deliveries of one target: with more, the newest are dropped. Each uses some 200 bytes
+  // The limit on pending deliveries of one target; newer ones are dropped. Each uses some 200 bytes
   // of memory; its message stays on disk.
   static constexpr size_t kPerTargetMax = 10'000;
-  // The same while limits.pending deliveries are pending: targets that fail do not prevent the
-  // deliveries to others.
+  // The limit on pending deliveries of one target while all targets together have limits.pending,
+  // so that targets that fail do not prevent deliveries to others.
   static constexpr size_t kPerTargetWhenFullMax = 20;
 
   explicit Deliverer(DelivererParts parts);
@@ -59,35 +59,36 @@ class Deliverer {
   Deliverer(const Deliverer&) = delete;
 
   void start();
-  // Adds deliveries that are stored.
+  // Adds deliveries. Requires: they are stored.
   void add(std::vector<Delivery> deliveries);
-  // Returns whether another delivery for the target may be stored.
-  bool can_take(const std::string& target) const;
+  // Returns whether the target is below its limit on pending deliveries.
+  bool has_capacity(const std::string& target) const;
 
-  // Attempts the deliveries that are due, one after the other; for tests without start(). Returns
-  // the number of attempts.
+  // Attempts the deliveries that are due, one after another; for tests that do not call start().
+  // Returns the number of attempts.
   size_t attempt_due();
   struct Counts {
     size_t pending = 0;
-    uint64_t delivered = 0, failed = 0, refused = 0;  // since the start; failed ones were retried
+    uint64_t delivered = 0, failed = 0, refused = 0;  // since the start; failed: to be retried
   };
   Counts counts() const;
 
  private:
   struct LaneState {
-    TargetFacts facts;
+    TargetInfo info;
     std::multimap<Instant, Delivery> waiting;
     size_t in_flight = 0;
-    uint32_t failures = 0;  // in a row
+    uint32_t failures = 0;  // consecutive failed attempts
     Instant paused_until{};
   };
 
   void run();
-  // Takes a delivery to attempt now; nullopt: none is due. `next`: when to look again.
-  std::optional<Delivery> take(std::optional<Instant>& next) REQUIRES(mutex_);
+  // Removes and returns a delivery to attempt now; nullopt: none is due. Sets `next` to the instant
+  // at which another may be due.
+  std::optional<Delivery> take_due(std::optional<Instant>& next) REQUIRES(mutex_);
   void attempt(Delivery delivery) EXCLUDES(mutex_);
   Sent send(const Delivery& delivery);
-  void settle(Delivery delivery, const Sent& sent) EXCLUDES(mutex_);
+  void store_result(Delivery delivery, const Sent& sent) EXCLUDES(mutex_);
 
   const DelivererParts parts_;
   mutable Mutex mutex_;

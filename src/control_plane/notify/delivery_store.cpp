@@ -47,8 +47,9 @@ Result<void> add_message(Connection& connection, const NewMessage& each, Instant
 
 }  // namespace
 
-void log_set_aside(const std::string& kind, const std::string& id, const Error& error) {
-  log(Level::error, "notify", "a record was set aside: it is invalid",
+void log_ignored_record(const std::string& kind, const std::string& id, const Error& error) {
+  log(Level::error, "notify",
+      "ignored an invalid record; it stays in the database but has no effect until it is corrected",
       {{"kind", kind}, {"id", id}, {"why", error.message}});
 }
 
@@ -99,7 +100,7 @@ Result<std::vector<Document>> DeliveryStore::documents() {
       if (body)
         found.push_back({rows.text(0), rows.text(1), *std::move(body)});
       else
-        log_set_aside(rows.text(0), rows.text(1), body.error());
+        log_ignored_record(rows.text(0), rows.text(1), body.error());
     }
     return {};
   }));

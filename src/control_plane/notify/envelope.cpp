@@ -7,7 +7,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// As of AWS's topics without a display name.
+// The subjects of AWS's mails for topics without a display name.
 constexpr std::string_view kNotificationSubject = "AWS Notification Message";
 constexpr std::string_view kConfirmationSubject = "AWS Notification - Subscription Confirmation";
 

@@ -1,5 +1,4 @@
-// Builds what endpoints receive: SNS's JSON bodies with their signature, headers of HTTP, and
-// mails.
+// Builds what endpoints receive: SNS's signed JSON bodies, HTTP headers, and mails.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -13,7 +12,7 @@
 
 namespace trainyard::notify {
 
-// A transport sends it to one endpoint.
+// An Outgoing is a message in the form in which a transport sends it to one endpoint.
 struct Outgoing {
   Protocol protocol = Protocol::http;
   std::string endpoint;
@@ -24,7 +23,7 @@ struct Outgoing {
 
 // The URLs of this server in notifications.
 struct NotificationUrls {
-  std::string base;  // "https://yard.lan:4566/_sns/": pages without a signature are below it
+  std::string base;  // "https://yard.lan:4566/_sns/": requests below it need no signature
   std::string certificate(const MessageSigner& signer) const;
   std::string confirm(const Subscription& subscription) const;
   std::string unsubscribe(const Subscription& subscription) const;
@@ -34,7 +33,8 @@ struct NotificationUrls {
 Outgoing outgoing_of(const Message& message, const Subscription& subscription,
                      const NotificationUrls& urls, const MessageSigner& signer);
 
-// The text that the signature covers: names and values of the signed members, a line each.
+// Returns the text that the signature covers: the name and value of each signed member, a line
+// each.
 std::string signed_text(const Message& message, const Subscription& subscription,
                         const NotificationUrls& urls);
 

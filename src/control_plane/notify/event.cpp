@@ -25,7 +25,7 @@ struct Variables {
   const std::string& rule_arn;
   Instant now;
 
-  // nullopt: no variable has that name.
+  // Returns nullopt for an unknown variable.
   std::optional<Json> find(const std::string& name) const {
     if (name == "aws.events.rule-arn") return Json(rule_arn);
     if (name == "aws.events.rule-name") return Json(name_of_arn(rule_arn));
@@ -38,7 +38,7 @@ struct Variables {
   }
 };
 
-// Within quotes a value is text that keeps the quotes balanced.
+// Returns a value for use within quotes: escaped text.
 std::string in_quotes(const Json& value) {
   if (value.is_null()) return "";
   const std::string text = value.is_string() ? value.get<std::string>() : dump(value);
@@ -87,7 +87,7 @@ Json event_json(const Event& event, const std::string& account) {
 
 Result<void> check_path(std::string_view path) {
   const auto wrong = [&] {
-    return invalid("'" + shorten(path, 100) + "' is not a path such as $.detail.state");
+    return invalid("invalid path '" + shorten(path, 100) + "'; an example is $.detail.state");
   };
   if (path.empty() || path[0] != '$' || (path.size() > 1 && path[1] != '.' && path[1] != '['))
     return wrong();

@@ -1,6 +1,7 @@
-// Event is what happened, in EventBridge's shape; and what a target receives of it.
+// An Event is a change that is reported in EventBridge's shape. input_of() makes what a target
+// receives of it.
 //
-// Threads: pure functions. Errors: invalid, naming the member or the place of the fault.
+// Threads: pure functions. Errors: invalid, with the name of the invalid member or path.
 #pragma once
 
 #include <map>
@@ -22,24 +23,24 @@ struct Event {
   Instant time;
   std::vector<std::string> resources;  // ARNs
   Json detail = Json::object();
-  std::string id = {};  // "": made when it is put
+  std::string id = {};  // "": EventBus::put() makes one
 };
 
-// {"version": "0", "id", "detail-type", "source", "account", "time", "region", "resources",
-// "detail"}
+// Returns {"version": "0", "id", "detail-type", "source", "account", "time", "region", "resources",
+// "detail"}.
 Json event_json(const Event& event, const std::string& account);
 
-// Finds the value at a path such as "$.detail.items[0].name"; nullptr: there is none.
+// Finds the value at a path such as "$.detail.items[0].name". Returns nullptr if it does not exist.
 const Json* value_at(const Json& event, std::string_view path);
-// Errors: invalid, unless the path is "$" or begins with "$." or "$[".
+// Checks the syntax of a path. Errors: invalid, unless it is "$" or begins with "$." or "$[".
 Result<void> check_path(std::string_view path);
 
-// Checks the members of a target that make its input. Errors: invalid.
+// Checks the members of a target that define its input. Errors: invalid.
 Result<void> check_input(const Target& target);
 
-// Returns what the target receives: its constant input, the part at its path, its template with
-// variables replaced, or the whole event. A variable without a value is null, and empty within
-// quotes. `now` is the value of <aws.events.event.ingestion-time>.
+// Returns what the target receives: its constant input, the part of the event at its path, its
+// template with variables replaced, or the whole event. A variable without a value becomes null, or
+// nothing within quotes. `now` is the value of <aws.events.event.ingestion-time>.
 std::string input_of(const Target& target, const Json& event, const std::string& rule_arn,
                      Instant now);
 

@@ -10,7 +10,7 @@
 namespace trainyard::notify {
 namespace {
 
-// A client that follows the events requests them more often.
+// A client that reads the feed calls follow() more often than this.
 constexpr Duration kFollowedFor = 60s;
 
 }  // namespace
@@ -92,20 +92,20 @@ Result<void> EventBus::add_targets(const KnownRule& rule, const Json& event, Ins
     message.body = input_of(target, event, rule.arn, now);
     if (target.kind == TargetKind::topic) {
       message.topic = target.arn;
-      const auto added = notifications_.add_to(target.arn, std::move(message), change);
+      const auto added = notifications_.add_deliveries(target.arn, std::move(message), change);
       if (added) continue;
       if (added.error().kind != Kind::not_found) return added.error();
-      log(Level::warning, "notify", "the target of a rule does not exist",
+      log(Level::warning, "notify", "dropped an event, since the target of the rule does not exist",
           {{"rule", rule.arn}, {"target", target.arn}});
       continue;
     }
     message.kind = MessageKind::event;
     message.topic = rule.arn;
     const std::string to = event_target(rule.arn, target.id);
-    if (notifications_.deliverer().can_take(to))
+    if (notifications_.deliverer().has_capacity(to))
       change.messages.push_back({std::move(message), {to}});
     else
-      log(Level::warning, "notify", "too many events wait for a target: one is dropped",
+      log(Level::warning, "notify", "dropped an event, since too many are pending for the target",
           {{"rule", rule.arn}, {"target", target.arn}});
   }
   return {};
@@ -130,7 +130,7 @@ Result<std::vector<std::string>> EventBus::put(std::vector<Event> events,
       if (!rule.enabled || !rule.compiled || rule.targets.empty()) continue;
       const auto matched = rule.compiled->matches(*json);
       if (!matched)
-        log(Level::warning, "notify", "the pattern of a rule was not evaluated",
+        log(Level::warning, "notify", "cannot compare an event with the pattern of a rule",
             {{"rule", rule.arn}, {"why", matched.error().message}});
       if (matched && *matched) TRY(add_targets(rule, *json, now, change));
     }
@@ -149,7 +149,7 @@ void EventBus::publish_event(Event event) {
   std::vector<Event> one;
   one.push_back(std::move(event));
   if (const auto put_it = put(std::move(one)); !put_it)
-    log(Level::error, "notify", "an event was lost",
+    log(Level::error, "notify", "cannot store an event; it is lost",
         {{"type", type}, {"why", put_it.error().message}});
 }
 

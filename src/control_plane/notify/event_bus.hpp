@@ -1,13 +1,13 @@
-// EventBus keeps the rules of the default event bus of each region, and sends events to the targets
-// of the rules that match.
+// EventBus stores the rules of the default event bus of each region, and sends events to the
+// targets of the rules that match.
 //
-// put() matches events and stores what targets will receive in one transaction; after it returned,
-// each delivery is attempted at least once, also after the server was killed (notifications.hpp). A
-// topic's subscribers are found at that time.
+// put() matches events and stores what targets will receive in one transaction. After it has
+// returned, each delivery is attempted at least once, even if the server is killed
+// (notifications.hpp). The subscribers of a topic are determined during put().
 //
 // Threads:  callable from anywhere; changes and put() wait for the disk.
-// Errors:   not_found (rule), invalid, exhausted (limits), and those of the store: then nothing has
-//           changed, and no target receives anything.
+// Errors:   not_found (rule), invalid, exhausted (limits), and those of the store. After an error
+//           nothing has changed, and no target receives anything.
 // Lifetime: notifications and the clock outlive it.
 #pragma once
 
@@ -33,24 +33,26 @@ class EventBus {
   std::string rule_arn(const std::string& region, const std::string& name) const;
   const std::string& account() const { return account_; }
 
-  // Creates a rule, or replaces all of one but its targets and, if `wanted` has none, its tags.
+  // Creates or replaces a rule. A replaced rule keeps its targets, and its tags if `wanted` has
+  // none.
   Result<void> put_rule(Rule wanted);
-  // Errors: conflict, if it has targets. Harmless when it does not exist.
+  // Deletes a rule; does nothing if it does not exist. Errors: conflict, if it has targets.
   Result<void> delete_rule(const std::string& arn);
   // Errors: not_found.
   Result<void> change_rule(const std::string& arn, const std::function<Result<void>(Rule&)>& edit);
 
-  // Puts events of other parts of the server or of requests. Returns their ids, in order.
-  // `documents` are stored in the same transaction.
+  // Puts events, and returns their ids in the same order. `documents` are stored in the same
+  // transaction.
   Result<std::vector<std::string>> put(std::vector<Event> events,
                                        std::vector<Document> documents = {});
-  // Puts one event, for parts of the server that report a change. A fault is logged.
+  // Puts one event, for modules that report a change. An error is logged.
   void publish_event(Event event);
 
-  // Returns events of the feed, and counts as a reader that follows it.
+  // Returns events of the feed after the position. The caller counts as a reader for a minute.
   EventFeed::Events follow(uint64_t position, const std::string& region, size_t events_max);
   uint64_t position() const { return feed_.position(); }
-  // Returns whether an enabled rule of the region has targets, or a client follows the events.
+  // Returns whether events of the region are needed: an enabled rule has targets, or a client has
+  // called follow() within the last minute.
   bool wanted(const std::string& region) const;
   Notifications& notifications() { return notifications_; }
 

@@ -25,7 +25,7 @@ EventFeed::Events EventFeed::since(uint64_t position, const std::string& region,
                                    size_t events_max) const {
   Events out;
   const MutexLock lock(mutex_);
-  if (position > next_) position = next_;  // an earlier process gave it
+  if (position > next_) position = next_;  // an earlier process returned it
   const uint64_t oldest = next_ - ring_.size();
   out.missed = position < oldest;
   uint64_t at = std::max(position, oldest);

@@ -28,7 +28,8 @@ Result<void> append_to_log(observe::Logs& logs, Clock& clock, const KnownRule& r
   return logs.append(key, {{clock.now(), Instant{}, message.body}});
 }
 
-// "containerOverrides" for "ContainerOverrides": the input of a target begins with capitals.
+// Converts "ContainerOverrides" to "containerOverrides": the names in the input of a target begin
+// with capitals, those in the request with small letters.
 Json with_small_initials(const Json& json) {
   if (json.is_array()) {
     Json out = Json::array();
@@ -64,7 +65,7 @@ Json submit_request_of(const Target& target, const std::string& input) {
     if (const auto found = given->find(name); found != given->end() && found->is_object())
       request[std::string(name) == "ArrayProperties" ? "arrayProperties" : "containerOverrides"] =
           with_small_initials(*found);
-  // Names of parameters are the user's.
+  // Users choose the names of parameters, which are not converted.
   if (const auto found = given->find("Parameters"); found != given->end() && found->is_object())
     request["parameters"] = *found;
   return request;

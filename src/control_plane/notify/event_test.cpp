@@ -53,7 +53,7 @@ std::string input(const Target& target) {
                   kTestClockStart);
 }
 
-TEST(Input, IsTheEventAConstantOrAPart) {
+TEST(Input, IsTheEventAConstantOrAPartOfTheEvent) {
   EXPECT_EQ(input({}), dump(sample()));
   EXPECT_EQ(input({.input = "{\"a\": 1}"}), "{\"a\": 1}");
   EXPECT_EQ(input({.input_path = "$.detail.codes"}), "[1,2]");
@@ -85,7 +85,7 @@ TEST(Input, FillsATemplate) {
   EXPECT_EQ(input(target), dump(sample()));
 }
 
-TEST(Input, IsChecked) {
+TEST(Input, RejectsInvalidDefinitions) {
   EXPECT_TRUE(check_input({.id = "1", .input = "{}"}));
   EXPECT_FALSE(check_input({.id = "1", .input = "{"}));
   EXPECT_FALSE(check_input({.id = "1", .input = "{}", .input_path = "$"}));
@@ -115,7 +115,7 @@ TEST(SubmitRequest, TakesOverridesFromTheInput) {
   EXPECT_EQ(log_group_of_arn("arn:aws:sns:r:1:x"), "");
 }
 
-TEST(EventFeed, TellsReadersThatFellBehind) {
+TEST(EventFeed, ReportsMissedEvents) {
   EventFeed feed;
   EXPECT_EQ(feed.position(), 0u);
   feed.add("r", std::make_shared<const Json>(1), 10);
@@ -133,7 +133,7 @@ TEST(EventFeed, TellsReadersThatFellBehind) {
     feed.add("r", std::make_shared<const Json>(4), 10);
   EXPECT_TRUE(feed.since(1, "r", 10).missed);
   EXPECT_FALSE(feed.since(feed.position(), "r", 10).missed);
-  // A position of an earlier process.
+  // An earlier process returned this position.
   EXPECT_TRUE(feed.since(feed.position() + 5, "r", 10).events.empty());
 }
 

@@ -17,7 +17,7 @@ namespace {
 using transfer::curl;
 
 constexpr size_t kEndpointBytesMax = 2048;
-constexpr size_t kAnswerBytesKept = 64 << 10;  // of an endpoint's answer; then it is broken off
+constexpr size_t kAnswerBytesKept = 64 << 10;  // bytes of a response that are read
 
 std::optional<IpAddress> address_of(const curl_sockaddr& address) {
   if (address.family == AF_INET) {
@@ -26,7 +26,7 @@ std::optional<IpAddress> address_of(const curl_sockaddr& address) {
     return ip_v4(ntohl(v4.sin_addr.s_addr));
   }
   if (address.family != AF_INET6) return std::nullopt;
-  // libcurl's structure holds the longer address behind its declared member.
+  // A longer address continues behind the declared member of libcurl's structure.
   sockaddr_in6 v6{};
   std::memcpy(&v6, reinterpret_cast<const char*>(&address) + offsetof(curl_sockaddr, addr),
               sizeof v6);
@@ -38,7 +38,7 @@ std::optional<IpAddress> address_of(const curl_sockaddr& address) {
 struct Gate {
   const std::vector<IpBlock>* allowed = nullptr;
   bool closed = false;  // an address was rejected
-  bool passed = false;  // another one was not
+  bool passed = false;  // an address was accepted
 };
 
 curl_socket_t open_socket(void* gate_pointer, curlsocktype, curl_sockaddr* address) {
@@ -66,7 +66,7 @@ struct Slist {
   void add(const std::string& line) { list = curl().curl_slist_append(list, line.c_str()); }
 };
 
-// A line break in a value would begin another header.
+// Removes line breaks, since each would begin another header.
 std::string header_value(std::string_view text) {
   std::string out(text);
   for (char& c : out)
@@ -109,14 +109,14 @@ Sent HttpSender::send(const Outgoing& outgoing) const {
             "[notifications] in the configuration lists others"};
   long status = 0;
   curl().curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
-  // An endpoint that has answered with success has the message, however long its answer is.
+  // The endpoint has the message once it has returned success, even if its response is too long.
   if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && status != 0))
     return {code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ? SendResult::refused
                                                                               : SendResult::retry,
             client::error_of_curl(code, words).message};
   if (status >= 200 && status < 300) return {};
   return {is_retried(status) ? SendResult::retry : SendResult::refused,
-          "the endpoint answered with HTTP status " + std::to_string(status)};
+          "the endpoint returned HTTP status " + std::to_string(status)};
 }
 
 Result<void> check_http_endpoint(Protocol protocol, const std::string& endpoint) {

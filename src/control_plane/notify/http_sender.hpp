@@ -1,11 +1,11 @@
-// Sends notifications to endpoints over HTTP, for which the server vouches: it never connects to an
-// address that may_connect() rejects, whatever a name resolves to, and follows no redirect.
+// Sends notifications to endpoints over HTTP. Since users choose the endpoints, it connects only to
+// addresses that may_connect() accepts, and follows no redirects.
 //
 // The address is checked when the connection is made, so a name that resolves to another address
-// between a check and its use gains nothing.
+// after an earlier check has no effect.
 //
-// Threads: callable from anywhere; each call blocks its thread for at most the limit. Errors: in
-// the result.
+// Threads: callable from anywhere; a call blocks its thread at most as long as the limits say.
+// Errors: in the result.
 #pragma once
 
 #include <string>
@@ -19,18 +19,18 @@ namespace trainyard::notify {
 
 enum class SendResult {
   delivered,
-  retry,   // the endpoint did not answer, or with 429 or 5xx
-  refused  // it will never accept this: other answers, forbidden addresses, an invalid URL
+  retry,   // no response, or a temporary error such as 429 or 5xx
+  refused  // a permanent error: another status, a forbidden address, an invalid URL
 };
 
 struct Sent {
   SendResult result = SendResult::delivered;
-  std::string what;  // why not, for the log
+  std::string what;  // the reason if it was not delivered, for the log
 };
 
 struct HttpSenderSettings {
-  std::vector<IpBlock> allowed;  // blocks beyond the public internet
-  std::string ca_bundle;         // PEM file, in addition to none: "" = the system's
+  std::vector<IpBlock> allowed;  // in addition to the public internet
+  std::string ca_bundle;         // PEM file; "": the system's
   Duration connect_limit = 5s;
   Duration answer_limit = 15s;  // as on AWS
 };
@@ -44,10 +44,10 @@ class HttpSender {
   const HttpSenderSettings settings_;
 };
 
-// Checks the endpoint of a subscription: http:// or https:// as its protocol is, a host, and no
-// user, fragment or control characters. Errors: invalid.
+// Checks the endpoint of a subscription: the scheme of its protocol (http:// or https://), a host,
+// and no user, fragment or control characters. Errors: invalid.
 Result<void> check_http_endpoint(Protocol protocol, const std::string& endpoint);
-// "https://u.example:8443/x?y" -> "u.example". Requires: the endpoint was checked.
+// Returns "u.example" for "https://u.example:8443/x?y". Requires: the endpoint was checked.
 std::string host_of(const std::string& endpoint);
 
 }  // namespace trainyard::notify

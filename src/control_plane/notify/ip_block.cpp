@@ -11,7 +11,7 @@
 namespace trainyard::notify {
 namespace {
 
-constexpr size_t kAddressBytesMax = 64;  // of its text; longer ones are not addresses
+constexpr size_t kAddressBytesMax = 64;  // longer texts are not addresses
 constexpr int kMappedBits = 96;
 
 // Addresses that are not on the public internet (IANA's special-purpose registries).
@@ -28,7 +28,7 @@ const std::vector<IpBlock>& special_blocks() {
     std::vector<IpBlock> blocks;
     for (const auto text : kSpecial) {
       const auto block = parse_ip_block(text);
-      CHECK(block, "the table has blocks");
+      CHECK(block, "the table has only valid blocks");
       blocks.push_back(*block);
     }
     return blocks;
@@ -54,7 +54,7 @@ bool IpAddress::is_v4() const {
 }
 
 bool IpBlock::contains(const IpAddress& each) const {
-  // The mapped form is a block of IPv6, too: "::/0" is not meant to contain IPv4 addresses.
+  // IPv4 addresses are mapped into IPv6, but "::/0" must not contain them.
   if (address.is_v4() != each.is_v4()) return false;
   for (int bit = 0; bit < prefix_bits; bit += 8) {
     const int left = std::min(8, prefix_bits - bit);
@@ -81,7 +81,7 @@ Result<IpAddress> parse_ip(std::string_view text) {
     if (whole.find('%') == whole.npos && ::inet_pton(AF_INET6, whole.c_str(), &out.bytes) == 1)
       return out;
   }
-  return invalid("'" + shorten(text, 80) + "' is not an IP address, like 10.20.0.1");
+  return invalid("invalid IP address '" + shorten(text, 80) + "'; an example is 10.20.0.1");
 }
 
 Result<IpBlock> parse_ip_block(std::string_view text) {
@@ -91,7 +91,7 @@ Result<IpBlock> parse_ip_block(std::string_view text) {
   const auto bits = parse_int(text.substr(slash + 1));
   const bool v4 = text.find(':') == std::string_view::npos;
   if (!bits || *bits < 0 || *bits > (v4 ? 32 : 128))
-    return invalid("'" + shorten(text, 80) + "' is not a CIDR block, like 10.20.0.0/16");
+    return invalid("invalid CIDR block '" + shorten(text, 80) + "'; an example is 10.20.0.0/16");
   block.prefix_bits = int(*bits) + (v4 ? kMappedBits : 0);
   return block;
 }
@@ -100,7 +100,7 @@ bool may_connect(const IpAddress& address, const std::vector<IpBlock>& allowed) 
   if (is_in(allowed, address)) return true;
   if (is_in(special_blocks(), address)) return false;
   if (address.is_v4()) return true;
-  // Tunnels lead to the embedded IPv4 address: 6to4 (2002::/16) and NAT64 (64:ff9b::/96).
+  // 6to4 (2002::/16) and NAT64 (64:ff9b::/96) are tunnels to the embedded IPv4 address.
   const auto& bytes = address.bytes;
   if (bytes[0] == 0x20 && bytes[1] == 0x02) return may_connect(v4_at(address, 2), allowed);
   static const IpBlock kNat64 = *parse_ip_block("64:ff9b::/96");

@@ -1,4 +1,4 @@
-// Parses IP addresses and CIDR blocks, and decides which addresses a notification may be sent to.
+// Parses IP addresses and CIDR blocks, and decides to which addresses notifications may be sent.
 //
 // Threads: pure functions. Errors: invalid, with the text.
 #pragma once
@@ -27,17 +27,17 @@ struct IpBlock {
   bool contains(const IpAddress& each) const;
 };
 
-// "10.0.0.1", "fd00::1".
+// Parses "10.0.0.1" or "fd00::1".
 Result<IpAddress> parse_ip(std::string_view text);
 IpAddress ip_v4(uint32_t host_order);
-// "10.0.0.0/8", "fd00::/8"; an address alone is a block of one.
+// Parses "10.0.0.0/8" or "fd00::/8". An address without length is a block of one address.
 Result<IpBlock> parse_ip_block(std::string_view text);
 
-// Returns whether the server may connect to the address on behalf of a subscriber: each address of
-// the public internet, and those in `allowed`. Addresses that mean this machine, its networks or
-// a tunnel to them (loopback, private, link-local, shared, multicast, reserved, and IPv6 forms that
-// embed such an IPv4 address) need a block of `allowed`: any principal that may subscribe could
-// otherwise make the server send requests to services that trust its network.
+// Returns whether the server may connect to the address on behalf of a subscriber: it is on the
+// public internet or in `allowed`. Addresses of this machine, of its networks and of tunnels to
+// them (loopback, private, link-local, shared, multicast, reserved, and IPv6 forms that embed such
+// an IPv4 address) must be in `allowed`. Otherwise, each principal that may subscribe could make
+// the server send requests to services that trust its network.
 bool may_connect(const IpAddress& address, const std::vector<IpBlock>& allowed);
 
 }  // namespace trainyard::notify

@@ -26,7 +26,7 @@ TEST(IpBlock, ContainsAddressesOfItsPrefix) {
   }
 }
 
-TEST(IpBlock, RejectsOtherTexts) {
+TEST(IpBlock, RejectsInvalidTexts) {
   for (const char* text : {"", "10.0.0", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "fd00::/129",
                            "host.example", "010.1.1.1.1", "fe80::1%eth0", "1.2.3.4 "})
     EXPECT_FALSE(parse_ip_block(text)) << text;

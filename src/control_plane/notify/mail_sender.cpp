@@ -15,8 +15,8 @@ namespace {
 using transfer::curl;
 
 constexpr Duration kMailConnectLimit = 10s;
-constexpr size_t kBase64LineBytes = 57;   // 76 characters of base64, the most that a mail allows
-constexpr size_t kEncodedWordBytes = 42;  // of text in one encoded word of a header
+constexpr size_t kBase64LineBytes = 57;   // 76 characters of base64, the maximum of a line in mails
+constexpr size_t kEncodedWordBytes = 42;  // bytes of text in one encoded word of a header
 constexpr size_t kIdBytes = 16;
 
 std::string base64_lines(std::string_view text) {
@@ -26,7 +26,7 @@ std::string base64_lines(std::string_view text) {
   return out;
 }
 
-// Encoded words of RFC 2047, cut between characters.
+// Encodes text as words of RFC 2047, split between characters.
 std::string header_text(std::string_view text) {
   const bool plain =
       text.size() <= 2 * kEncodedWordBytes &&
@@ -47,7 +47,7 @@ std::string header_text(std::string_view text) {
   return out;
 }
 
-// Addresses were checked when they were given; this keeps one from ever adding a header.
+// Removes characters that could add a header. (Addresses were also checked when they were set.)
 std::string header_address(std::string_view address) {
   std::string out;
   for (const char c : address)
@@ -76,7 +76,7 @@ struct Recipients {
 
 std::string mail_of(const Outgoing& outgoing, const std::string& from, Instant date,
                     const std::string& message_id) {
-  // "Fri, 20 Nov 2026 09:45:00 GMT": mails have the zone as a number.
+  // The time is "Fri, 20 Nov 2026 09:45:00 GMT", but mails need a numeric zone.
   std::string when = to_http_date(date);
   when.replace(when.size() - 3, 3, "+0000");
   return "Date: " + when + "\r\nFrom: " + header_address(from) +
@@ -120,7 +120,7 @@ Sent MailSender::send(const Outgoing& outgoing) const {
   if (code == CURLE_OK) return {};
   long status = 0;
   curl().curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
-  // A mail server rejects an address for good with 550 to 559; its own faults may be fixed.
+  // Statuses 550 to 559 are permanent errors of an address; other errors are retried.
   const bool refused = status >= 550 && status < 560 && code != CURLE_LOGIN_DENIED;
   return {refused ? SendResult::refused : SendResult::retry,
           "the mail server: " + client::error_of_curl(code, words).message};

@@ -1,4 +1,4 @@
-// Sends mails through a mail server, by SMTP with libcurl.
+// MailSender sends mails through a mail server, by SMTP with libcurl.
 //
 // Threads: callable from anywhere; each call blocks its thread for at most kMailLimit. Errors: in
 // the result.
@@ -21,7 +21,7 @@ struct MailSettings {
   std::string from;  // an address
   std::string user = {}, password = {};
   std::string ca_bundle = {};  // PEM file; "": the system's
-  bool require_tls = true;     // of smtp://: STARTTLS
+  bool require_tls = true;     // for smtp://: requires STARTTLS
 };
 
 class MailSender {
@@ -36,7 +36,7 @@ class MailSender {
   Random& random_;
 };
 
-// Builds a mail in UTF-8. Subject and addresses cannot add headers, whatever they contain.
+// Builds a mail in UTF-8. No content of the subject or of addresses can add a header.
 // `message_id`: "<..@..>".
 std::string mail_of(const Outgoing& outgoing, const std::string& from, Instant date,
                     const std::string& message_id);

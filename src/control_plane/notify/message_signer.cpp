@@ -20,7 +20,7 @@ namespace {
 constexpr int kKeyBits = 2048;
 constexpr auto kCertificateLifetime = std::chrono::hours(24 * 3650);
 constexpr auto kRenewBefore = std::chrono::hours(24 * 30);
-// Receivers whose clock is behind ours must be able to use a new certificate.
+// A certificate is valid from a day ago, for receivers whose clock is slow.
 constexpr auto kBackdated = std::chrono::hours(24);
 constexpr size_t kPemBytesMax = 64 << 10;
 constexpr size_t kNameDigits = 32;
@@ -42,7 +42,7 @@ time_t seconds_of(Instant instant) { return time_t(to_milliseconds(instant) / 10
 std::string text_of(const Bio& bio) {
   char* data = nullptr;
   const long length = BIO_get_mem_data(bio.get(), &data);
-  CHECK(length > 0, "writing PEM needs memory only");
+  CHECK(length > 0, "writing PEM to memory succeeds");
   return std::string(data, size_t(length));
 }
 
@@ -64,7 +64,7 @@ Result<Certificate> make_certificate(EVP_PKEY* key, Instant now) {
   return made;
 }
 
-// Nothing: they are missing, or end soon.
+// Reads the key and the certificate. Errors: not_found, if they are missing or expire soon.
 Result<std::pair<PrivateKey, std::string>> read_pair(const std::string& key_path,
                                                      const std::string& path, Instant now) {
   const std::string key_text = TRY(os::read_file(key_path, kPemBytesMax));
@@ -77,7 +77,7 @@ Result<std::pair<PrivateKey, std::string>> read_pair(const std::string& key_path
     return corrupt(key_path + " and " + path + " are not a key and its certificate");
   time_t limit = seconds_of(now + kRenewBefore);
   if (X509_cmp_time(X509_get0_notAfter(certificate.get()), &limit) <= 0)
-    return not_found(path + " ends soon");
+    return not_found(path + " expires soon");
   return std::pair(std::move(key), std::move(text));
 }
 
@@ -110,7 +110,7 @@ Result<std::unique_ptr<MessageSigner>> MessageSigner::open(const std::string& di
             1 ||
         PEM_write_bio_X509(bio.get(), certificate.get()) != 1)
       return internal("writing the key of notifications: OpenSSL failed");
-    // The key first: a certificate without its key would be corrupt.
+    // The key is written first: a certificate without its key would be an error at the next start.
     TRY(os::remove_all(path));
     TRY(os::write_file_durably(key_path, text_of(key_bio), 0600));
     TRY(os::write_file_durably(path, text_of(bio), 0644));
@@ -130,7 +130,7 @@ std::string MessageSigner::sign(std::string_view text) const {
       EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key_->key.get()) == 1 &&
       EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &length,
                      reinterpret_cast<const unsigned char*>(text.data()), text.size()) == 1;
-  CHECK(good, "a key of RSA signs");
+  CHECK(good, "signing with an RSA key succeeds");
   signature.resize(length);
   return to_base64(signature);
 }

@@ -1,8 +1,8 @@
 // MessageSigner signs notifications with an RSA key of the server (SignatureVersion 2: PKCS#1 v1.5
-// with SHA-256), as SDKs verify them with the certificate of the SigningCertURL.
+// with SHA-256). SDKs verify them with the certificate of the SigningCertURL.
 //
-// Threads: immutable; callable from anywhere. Errors: those of files; corrupt, for files that are
-// not a key and its certificate.
+// Threads: immutable; callable from anywhere. Errors: those of files; corrupt, if the files are not
+// a key and its certificate.
 #pragma once
 
 #include <memory>
@@ -17,14 +17,14 @@ namespace trainyard::notify {
 
 class MessageSigner {
  public:
-  // Reads signing-key.pem (0600) and signing.pem in `directory`, and makes them when they are
-  // missing or the certificate ends within 30 days. The directory is made as well.
+  // Reads signing-key.pem (0600) and signing.pem in `directory`. Creates the files, and the
+  // directory, if they are missing or the certificate expires within 30 days.
   static Result<std::unique_ptr<MessageSigner>> open(const std::string& directory, Instant now);
   ~MessageSigner();
 
   std::string sign(std::string_view text) const;                   // base64
   const std::string& certificate() const { return certificate_; }  // PEM
-  // Names the certificate: "SimpleNotificationService-<hex of its SHA-256, 32 digits>.pem".
+  // Returns the certificate's name: "SimpleNotificationService-<32 hex digits of its SHA-256>.pem".
   const std::string& file_name() const { return file_name_; }
 
  private:

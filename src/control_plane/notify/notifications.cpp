@@ -27,8 +27,8 @@ size_t policy_bytes(const Subscription& each) {
   return each.filter_policy.size() + each.delivery_policy.size();
 }
 
-// Errors: exhausted, if the policies of a new or changed subscription do not fit in addition to
-// those of others. Smaller ones than before always fit.
+// Checks the limits on policies for a new or changed subscription. Policies that become shorter are
+// always accepted. Errors: exhausted.
 Result<void> check_policies(const Catalogue& all, const Subscription& wanted) {
   const KnownSubscription* present = all.subscription(wanted.arn);
   const size_t bytes = policy_bytes(wanted);
@@ -40,7 +40,7 @@ Result<void> check_policies(const Catalogue& all, const Subscription& wanted) {
     if (each->creator == wanted.creator) of_creator += policy_bytes(*each);
   }
   if (of_all <= kPoliciesBytesMax && of_creator <= kPoliciesOfCreatorBytesMax) return {};
-  return exhausted("Subscription limit exceeded: filter and delivery policies have at most " +
+  return exhausted("Subscription limit exceeded: filter and delivery policies may have at most " +
                        std::to_string(kPoliciesOfCreatorBytesMax >> 20) + " MiB of a principal, " +
                        std::to_string(kPoliciesBytesMax >> 20) + " MiB in all",
                    NotifyFault::subscription_limit);
@@ -56,7 +56,7 @@ Result<std::unique_ptr<Notifications>> Notifications::open(NotifySettings settin
                                                            std::unique_ptr<MessageSigner> signer,
                                                            Clock& clock, Random& random) {
   auto store = TRY(DeliveryStore::open(settings.path, settings.faults));
-  Catalogue catalogue = catalogue_of(TRY(store->documents().in(settings.path)));
+  Catalogue catalogue = build_catalogue(TRY(store->documents().in(settings.path)));
   auto pending = TRY(store->deliveries());
   std::unique_ptr<Notifications> made(new Notifications(std::move(settings), std::move(signer),
                                                         std::move(store), std::move(catalogue),
@@ -75,7 +75,7 @@ Notifications::Notifications(NotifySettings settings, std::unique_ptr<MessageSig
       store_(std::move(store)),
       catalogue_(std::make_shared<const Catalogue>(std::move(catalogue))),
       deliverer_({*store_, clock, random, settings_.limits,
-                  [this](const std::string& target) { return facts_of(target); },
+                  [this](const std::string& target) { return describe_target(target); },
                   [this](const std::string& target, const Message& message) {
                     return send(target, message);
                   }}) {}
@@ -134,7 +134,7 @@ Result<Topic> Notifications::create_topic(Topic wanted) {
       return StoreChange{};
     }
     if (next.topics.size() >= kTopicsMax)
-      return exhausted("This server has " + std::to_string(kTopicsMax) + " topics already",
+      return exhausted("This server already has " + std::to_string(kTopicsMax) + " topics",
                        NotifyFault::topic_limit);
     found = wanted;
     found.created = clock_.now();
@@ -172,8 +172,8 @@ Message Notifications::confirmation_of(const Subscription& subscription) {
           .at = clock_.now()};
 }
 
-// Returns whether a confirmation may be sent now, and notes it. Each is a mail or a request to an
-// address that need not belong to the caller.
+// Returns whether a confirmation may be sent now, and records the time. The rate is limited since
+// the mail or request may go to an address that does not belong to the caller.
 bool Notifications::begin_confirmation(const std::string& arn) {
   const auto now = clock_.monotonic();
   const MutexLock lock(mutex_);
@@ -205,12 +205,12 @@ Result<Subscription> Notifications::subscribe(Subscription wanted) {
       found.token = random_.hex(kTokenBytes);
       found.unsubscribe_token = random_.hex(kTokenBytes);
       found.created = now;
-      // The config has named the command, which confirms it.
+      // A command of the config needs no confirmation.
       found.confirmed = wanted.protocol == Protocol::command;
       TRY(check_policies(next, found));
     }
     change.documents.push_back(TRY(next.put(found)));
-    if (!found.confirmed && can_take(found.arn) && begin_confirmation(found.arn))
+    if (!found.confirmed && has_capacity(found.arn) && begin_confirmation(found.arn))
       change.messages.push_back({confirmation_of(found), {found.arn}});
     return change;
   }));
@@ -247,7 +247,7 @@ Result<void> Notifications::unsubscribe_by_token(const std::string& arn, const s
   const KnownSubscription* found = all->subscription(arn);
   if (!found || found->authenticate_on_unsubscribe ||
       !equal_in_constant_time(found->unsubscribe_token, token))
-    return denied("the subscription does not exist, or the link does not remove it");
+    return denied("the subscription does not exist, or its links may not remove it");
   return unsubscribe(arn);
 }
 
@@ -265,12 +265,12 @@ Result<void> Notifications::change_subscription(
 
 // -- messages
 
-bool Notifications::can_take(const std::string& target) const {
-  return deliverer_.can_take(target);
+bool Notifications::has_capacity(const std::string& target) const {
+  return deliverer_.has_capacity(target);
 }
 
-Result<void> Notifications::add_to(const std::string& topic, Message message,
-                                   StoreChange& change) const {
+Result<void> Notifications::add_deliveries(const std::string& topic, Message message,
+                                           StoreChange& change) const {
   const auto all = catalogue();
   if (!all->topic(topic)) return not_found("Topic does not exist", NotifyFault::no_topic);
   NewMessage made;
@@ -278,13 +278,15 @@ Result<void> Notifications::add_to(const std::string& topic, Message message,
   for (const auto& each : all->of_topic(topic)) {
     const auto wanted = filtered.is_for(*each);
     if (!wanted)
-      log(Level::warning, "notify", "a filter policy was not evaluated: the message is not sent",
+      log(Level::warning, "notify",
+          "dropped a message, since its filter policy cannot be evaluated",
           {{"subscription", each->arn}, {"why", wanted.error().message}});
     if (!wanted || !*wanted) continue;
-    if (can_take(each->arn))
+    if (has_capacity(each->arn))
       made.targets.push_back(each->arn);
     else
-      log(Level::warning, "notify", "too many messages wait for the subscription: one is dropped",
+      log(Level::warning, "notify",
+          "dropped a message, since too many are pending for the subscription",
           {{"subscription", each->arn}, {"message", message.id}});
   }
   made.message = std::move(message);
@@ -301,7 +303,7 @@ Result<std::vector<std::string>> Notifications::publish(const std::string& topic
     each.topic = topic;
     each.at = clock_.now();
     ids.push_back(each.id);
-    TRY(add_to(topic, std::move(each), change));
+    TRY(add_deliveries(topic, std::move(each), change));
   }
   TRY(store(change));
   return ids;
@@ -319,7 +321,7 @@ Result<std::string> Notifications::publish_to_topic(const std::string& topic_arn
 
 // -- deliveries
 
-TargetFacts Notifications::facts_of(const std::string& target) const {
+TargetInfo Notifications::describe_target(const std::string& target) const {
   const auto all = catalogue();
   if (const auto* subscription = all->subscription(target)) {
     const bool web =

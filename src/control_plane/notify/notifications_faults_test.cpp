@@ -25,8 +25,8 @@ struct FaultyNotifyWorld : NotifyWorld {
   }
 };
 
-// Fails each step of three messages in turn. Acknowledged messages are delivered after a restart;
-// after a failed sync none is acknowledged, and none is sent.
+// Fails each disk operation during three publishes, one at a time. Acknowledged messages are
+// delivered after a restart; after a failed sync, no message is acknowledged or sent.
 void fail_each_publish(int error_number) {
   FaultyNotifyWorld world;
   bool a_sync_failed = false;
@@ -53,7 +53,7 @@ void fail_each_publish(int error_number) {
       EXPECT_EQ(world.all->deliverer().attempt_due(), 0u) << "no result could be stored";
       EXPECT_FALSE(world.all->create_topic({.arn = std::string(NotifyWorld::kTopic) + "2"}));
     } else {
-      EXPECT_GE(acknowledged.size() + 1, kPublishedUnderFaults) << "one step has failed";
+      EXPECT_GE(acknowledged.size() + 1, kPublishedUnderFaults) << "one operation has failed";
     }
     world.close();
     world.faults = nullptr;
@@ -68,13 +68,15 @@ void fail_each_publish(int error_number) {
   EXPECT_TRUE(a_sync_failed);
 }
 
-TEST(NotificationsFaults, EndWithTheFirstFailedSyncAndLoseNothingAcknowledged) {
+TEST(NotificationsFaults, StopAfterAFailedSyncAndLoseNoAcknowledgedMessage) {
   fail_each_publish(EIO);
 }
 
-TEST(NotificationsFaults, OutliveAFullDiskAndLoseNothingAcknowledged) { fail_each_publish(ENOSPC); }
+TEST(NotificationsFaults, ContinueAfterAFullDiskAndLoseNoAcknowledgedMessage) {
+  fail_each_publish(ENOSPC);
+}
 
-TEST(NotificationsFaults, ADeliveryWithoutAStoredResultIsSentOnceUntilTheNextStart) {
+TEST(NotificationsFaults, SendADeliveryWhoseResultIsNotStoredOnceUntilTheNextStart) {
   class EachSync final : public FileFaults {
    public:
     FileFault before(FileStep step, const std::string&, size_t) override {
@@ -96,7 +98,7 @@ TEST(NotificationsFaults, ADeliveryWithoutAStoredResultIsSentOnceUntilTheNextSta
   world.close();
   world.faults = nullptr;
   ASSERT_TRUE(world.open());
-  // The write of the result may have outlived its failed sync.
+  // The result may be stored although its sync failed.
   EXPECT_LE(world.all->deliverer().attempt_due(), 1u);
   EXPECT_EQ(world.all->counts().pending, 0u);
   EXPECT_TRUE(world.sent_bodies().contains("x"));

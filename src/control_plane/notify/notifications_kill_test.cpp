@@ -1,5 +1,5 @@
-// Kills a child (SIGKILL) at random times. The child publishes, and acknowledges through a pipe.
-// All that was acknowledged must be delivered afterwards.
+// Kills a child with SIGKILL at random times. The child publishes messages, and acknowledges them
+// through a pipe. Each acknowledged message must be delivered afterwards.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ void write_record(int pipe, const Record& record) {
   if (::write(pipe, &record, sizeof record) != sizeof record) ::_exit(5);
 }
 
-// Never returns. Publishes numbers from `first` on, and delivers after every third.
+// Publishes numbers from `first`, and attempts deliveries after every third. Never returns.
 [[noreturn]] void run_child(NotifyWorld& world, uint64_t first, int pipe) {
   world.on_send = [pipe](const Outgoing& out) {
     write_record(pipe, {true, std::stoull(out.body)});
@@ -58,7 +58,7 @@ void watch_and_kill(pid_t child, int pipe, uint64_t records, Seen& seen) {
   ::kill(child, SIGKILL);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed by itself: " << WEXITSTATUS(status);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed before the kill: " << WEXITSTATUS(status);
   while (::read(pipe, &record, sizeof record) == ssize_t(sizeof record)) seen.add(record);
 }
 
@@ -96,7 +96,7 @@ TEST(NotificationsKill, LosesNoAcknowledgedMessage) {
     world.close();
     first += seen.published.size() + 2;  // one more may be stored
   }
-  EXPECT_GT(left_pending, 0u) << "the kills came too late to test anything";
+  EXPECT_GT(left_pending, 0u) << "no delivery was pending when the child was killed";
 }
 
 }  // namespace

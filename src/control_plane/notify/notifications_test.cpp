@@ -19,7 +19,7 @@ struct NotificationsTest : ::testing::Test, NotifyWorld {
   size_t deliver() { return all->deliverer().attempt_due(); }
 };
 
-// Verifies as SDKs do: the certificate's key, SHA-256, PKCS#1 v1.5.
+// Verifies a signature as SDKs do: with the certificate's key, SHA-256 and PKCS#1 v1.5.
 bool verifies(const std::string& certificate, const std::string& text,
               const std::string& signature) {
   BIO* const bio = BIO_new_mem_buf(certificate.data(), int(certificate.size()));
@@ -46,7 +46,7 @@ TEST_F(NotificationsTest, CreatesATopicOnce) {
   EXPECT_TRUE(publish("x").error().is(NotifyFault::no_topic));
 }
 
-TEST_F(NotificationsTest, ConfirmsBeforeItSends) {
+TEST_F(NotificationsTest, SendsOnlyToConfirmedSubscriptions) {
   Subscription wanted;
   wanted.topic = kTopic;
   wanted.protocol = Protocol::https;
@@ -63,16 +63,16 @@ TEST_F(NotificationsTest, ConfirmsBeforeItSends) {
                                       percent_encode(kTopic) + "&Token=" + made->token);
   EXPECT_TRUE(all->confirm(kTopic, "x" + made->token, false).error().is(NotifyFault::token));
   ASSERT_TRUE(all->confirm(kTopic, made->token, false));
-  EXPECT_TRUE(all->confirm(kTopic, made->token, false)) << "again is harmless";
+  EXPECT_TRUE(all->confirm(kTopic, made->token, false)) << "a second confirmation succeeds";
   ASSERT_TRUE(publish("now"));
   EXPECT_EQ(deliver(), 1u);
   EXPECT_EQ((*parse_json(sent[1].body))["Message"], "now");
-  // Subscribing again returns the same subscription, and sends nothing.
+  // A second subscribe() returns the same subscription, and sends nothing.
   EXPECT_EQ(all->subscribe(wanted)->arn, made->arn);
   EXPECT_EQ(deliver(), 0u);
 }
 
-TEST_F(NotificationsTest, ForgetsSubscriptionsNotConfirmedInTime) {
+TEST_F(NotificationsTest, RemovesSubscriptionsNotConfirmedInTime) {
   Subscription wanted;
   wanted.topic = kTopic;
   wanted.endpoint = "http://u.example/";
@@ -119,7 +119,7 @@ TEST_F(NotificationsTest, LimitsTheSubscriptionsOfATopic) {
   const auto above = subscribe_to(kTopicSubscriptionsMax);
   ASSERT_FALSE(above);
   EXPECT_TRUE(above.error().is(NotifyFault::subscription_limit));
-  EXPECT_TRUE(subscribe_to(0)) << "one that is there";
+  EXPECT_TRUE(subscribe_to(0)) << "an existing subscription is returned";
 }
 
 TEST_F(NotificationsTest, LimitsTheBytesOfPolicies) {
@@ -174,7 +174,7 @@ TEST_F(NotificationsTest, ConfirmsARepeatedSubscribeOnceAMinute) {
   EXPECT_EQ(deliver(), 1u);
 }
 
-TEST_F(NotificationsTest, SetsAsideRecordsThatCannotBeRead) {
+TEST_F(NotificationsTest, IgnoresRecordsThatCannotBeRead) {
   subscribe("https://u.example/");
   close();
   {
@@ -191,7 +191,7 @@ TEST_F(NotificationsTest, SetsAsideRecordsThatCannotBeRead) {
   EXPECT_EQ(deliver(), 1u);
 }
 
-TEST_F(NotificationsTest, TargetsThatFailDoNotKeepOthersFromTheirMessages) {
+TEST_F(NotificationsTest, DeliversToOthersWhileATargetFails) {
   close();
   limits.pending = 50;
   ASSERT_TRUE(open());
@@ -260,7 +260,7 @@ TEST_F(NotificationsTest, FiltersByAttributesAndBody) {
   EXPECT_EQ(receivers({}, R"({"a": {"b": 2}})"), "");
 }
 
-TEST_F(NotificationsTest, RetriesUntilTheEndpointAnswers) {
+TEST_F(NotificationsTest, RetriesUntilTheEndpointSucceeds) {
   subscribe("https://u.example/");
   answers["https://u.example/"] = std::vector<Sent>(5, Sent{SendResult::retry, "503"});
   ASSERT_TRUE(publish("x"));
@@ -296,7 +296,7 @@ TEST_F(NotificationsTest, KeepsAttemptsAcrossRestarts) {
   subscribe("https://u.example/");
   answers["https://u.example/"] = std::vector<Sent>(3, Sent{SendResult::retry, "503"});
   ASSERT_TRUE(publish("x"));
-  EXPECT_EQ(deliver(), 3u);  // two retries follow at once
+  EXPECT_EQ(deliver(), 3u);  // the first two retries have no pause
   ASSERT_TRUE(reopen());
   EXPECT_EQ(all->counts().pending, 1u);
   EXPECT_EQ(deliver(), 0u) << "its pause is not over";
@@ -315,7 +315,7 @@ TEST_F(NotificationsTest, DropsDeliveriesOfRemovedSubscriptions) {
   EXPECT_EQ(all->counts().pending, 0u);
 }
 
-TEST_F(NotificationsTest, SendsOtherBodiesByProtocol) {
+TEST_F(NotificationsTest, SendsTheBodyOfEachProtocol) {
   subscribe("https://u.example/");
   subscribe("a@u.example", [](Subscription& each) { each.protocol = Protocol::email; });
   Message message;
@@ -331,7 +331,7 @@ TEST_F(NotificationsTest, SendsOtherBodiesByProtocol) {
 TEST_F(NotificationsTest, LosesNothingOnAFullDisk) {
   subscribe("https://u.example/");
   close();
-  // Each step in turn fails once: the caller gets an error, or the message is stored.
+  // Each disk operation fails once: the caller gets an error, or the message is stored.
   int failed = 0;
   for (uint64_t nth = 1; nth < 40; ++nth) {
     NthFileFault fault(nth, ENOSPC);
@@ -379,14 +379,14 @@ TEST_F(NotificationsTest, SendsEventsToTheTargetsOfMatchingRules) {
   ASSERT_TRUE(put("us-east-1", "FAILED"));
   EXPECT_EQ(deliver(), 0u);
   ASSERT_TRUE(put("eu-west-1", "FAILED"));
-  ASSERT_TRUE(reopen()) << "a killed server has stored them";
+  ASSERT_TRUE(reopen()) << "the deliveries were stored before the restart";
   EXPECT_EQ(deliver(), 2u);
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].body, "\"FAILED\"");
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].first, "log");
   EXPECT_EQ((*parse_json(events[0].second))["detail"]["state"], "FAILED");
-  // A disabled rule matches nothing; one with targets is not deleted.
+  // A disabled rule matches no events; a rule with targets is not deleted.
   ASSERT_TRUE(bus->change_rule(rule.arn, [](Rule& each) {
     each.enabled = false;
     return ok();

@@ -26,7 +26,7 @@ enum class Test {
   none_of
 };
 
-// A bound of a number; unset: none on this side.
+// The bounds of a number; nullopt: no bound on this side.
 struct Bounds {
   std::optional<double> low, high;
   bool low_included = false, high_included = false;
@@ -38,11 +38,11 @@ struct Bounds {
 
 struct Matcher {
   Test test = Test::equals;
-  Json value = {};        // equals
-  std::string text = {};  // of the tests of texts; in lower case where case is ignored
+  Json value = {};        // for equals
+  std::string text = {};  // for comparisons of texts; in lower case where case is ignored
   Bounds bounds = {};
   IpBlock block = {};
-  std::vector<Matcher> excluded = {};  // none_of
+  std::vector<Matcher> excluded = {};  // for none_of
 };
 
 }  // namespace pattern_parts
@@ -54,7 +54,7 @@ using pattern_parts::Test;
 struct Pattern::Object {
   struct Field {
     std::string name;
-    std::vector<Matcher> values;  // a leaf
+    std::vector<Matcher> values;  // of a leaf
     std::unique_ptr<Object> object;
   };
   std::vector<Field> fields;
@@ -65,13 +65,14 @@ namespace {
 
 using Object = Pattern::Object;
 
-constexpr double kNumberMax = 5e9;  // of a comparison, either side, as documented by AWS
+constexpr double kNumberMax = 5e9;  // the largest number that is compared, as documented by AWS
 
 class Compiler {
  public:
   Result<void> read(const Json& json, const std::string& place, size_t depth, Object& out) {
     if (depth > Pattern::kDepthMax)
-      return exhausted("the pattern is nested deeper than " + std::to_string(Pattern::kDepthMax));
+      return exhausted("the pattern has more than " + std::to_string(Pattern::kDepthMax) +
+                       " nested objects");
     if (json.empty()) return invalid(name_of(place) + " must not be an empty object");
     for (const auto& [name, value] : json.items()) {
       if (name == "$or" && is_alternatives(value)) {
@@ -104,7 +105,7 @@ class Compiler {
     return place.empty() ? "the pattern" : "\"" + place + "\"";
   }
 
-  // "$or" with another content is a field of that name, as on AWS.
+  // With another content, "$or" is a field of this name, as on AWS.
   static bool is_alternatives(const Json& value) {
     if (!value.is_array() || value.size() < 2) return false;
     for (const Json& each : value)
@@ -247,10 +248,10 @@ class Compiler {
   size_t count_ = 0;
 };
 
-// Compares in the time of both lengths' product at most; `steps` counts it.
+// Compares in time proportional at most to the product of both lengths; `steps` counts the time.
 bool wildcard_matches(std::string_view pattern, std::string_view text, uint64_t& steps) {
-  size_t at = 0, in = 0;                         // in the pattern, in the text
-  size_t after_star = pattern.npos, resume = 0;  // where to continue when a try fails
+  size_t at = 0, in = 0;                         // the positions in the pattern and in the text
+  size_t after_star = pattern.npos, resume = 0;  // the positions to continue at after a mismatch
   while (in < text.size()) {
     if (++steps > Pattern::kStepsMax) return false;
     if (at < pattern.size() && pattern[at] == '*') {
@@ -314,7 +315,7 @@ class Matching {
     return false;
   }
 
-  // Arrays match by one of their elements. Objects are not leaves.
+  // An array matches if one of its elements matches. Objects are not leaves.
   bool leaf(const Matcher& wanted, const Json& found) {
     if (!step()) return false;
     if (found.is_object()) return wanted.test == Test::absent;

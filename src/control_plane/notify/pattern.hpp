@@ -1,16 +1,16 @@
-// Pattern decides whether a JSON document matches an event pattern of EventBridge, or a filter
-// policy of SNS, which has the same language.
+// A Pattern decides whether a JSON document matches an event pattern of EventBridge or a filter
+// policy of SNS; both have the same language.
 //
 //   {"source": ["aws.batch"], "detail": {"status": ["FAILED", {"prefix": "SUC"}]}}
 //
-// A document matches if each field of the pattern matches, and a field matches if one of its values
-// does. An array in the document matches if one element does; fields that the pattern groups in an
-// object must match in the same element. A value is a text, a number, true, false or null, or an
+// A document matches if each field of the pattern matches. A field matches if one of its values
+// matches. An array in the document matches if one element matches; the fields of one object in the
+// pattern must match in the same element. A value is a text, a number, true, false or null, or an
 // object with one operator:
 //
 //   {"prefix": "a"} {"suffix": "a"}    either also {"equals-ignore-case": "a"}
 //   {"equals-ignore-case": "a"}
-//   {"wildcard": "a*b"}                "*" is any text, "\*" and "\\" are themselves
+//   {"wildcard": "a*b"}                "*" is any text; "\*" is an asterisk, "\\" a backslash
 //   {"anything-but": X}                X: a value, a list of values, or one of {"prefix", "suffix",
 //                                      "equals-ignore-case", "wildcard"} with a text or a list
 //   {"numeric": [">", 0, "<=", 5]}     "<", "<=", "=", ">=", ">"
@@ -18,10 +18,10 @@
 //   {"cidr": "10.0.0.0/8"}             IPv4 and IPv6
 //   "$or": [{..}, {..}]                one of the objects matches
 //
-// As documented by AWS, numbers are compared as they are written: 300 does not equal 300.0.
+// As AWS documents, numbers are compared as they are written: 300 does not equal 300.0.
 //
-// Threads: immutable after compile(). Errors: compile(): invalid, with the place of the fault;
-// exhausted, past a limit. matches(): exhausted, if the document would need more than kStepsMax
+// Threads: immutable after compile(). Errors: compile(): invalid, with the name of the field;
+// exhausted, beyond a limit. matches(): exhausted, if the comparison needs more than kStepsMax
 // steps.
 #pragma once
 
@@ -36,9 +36,10 @@ namespace trainyard::notify {
 
 class Pattern {
  public:
-  static constexpr size_t kValuesMax = 1000;  // and operators, of one pattern
-  static constexpr size_t kDepthMax = 50;     // of objects
-  // Comparisons of one document, each of a byte in a wildcard or of a value: some milliseconds.
+  static constexpr size_t kValuesMax = 1000;  // values and operators in one pattern
+  static constexpr size_t kDepthMax = 50;     // nested objects
+  // The comparisons for one document, each of a value or of a byte in a wildcard. They take some
+  // milliseconds.
   static constexpr uint64_t kStepsMax = 1'000'000;
 
   static Result<Pattern> compile(std::string_view text, size_t bytes_max);

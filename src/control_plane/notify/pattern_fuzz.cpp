@@ -1,5 +1,5 @@
-// A pattern and a document, separated by a line break: whatever they are, compiling and comparing
-// ends in bounded time, and the same document gives the same answer.
+// Compiles any pattern and compares it with any document: both end in bounded time, and the same
+// document has the same result. Input: the pattern, a line break, the document.
 //
 // decoder: src/control_plane/notify/pattern.cpp
 #include <cstdint>

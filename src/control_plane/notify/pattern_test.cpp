@@ -156,7 +156,7 @@ TEST(Pattern, ComparesExistenceAddressesAndAlternatives) {
       {R"({"detail": {"$or": [{"c-count": [9]}, {"d-count": [9]}]}})", kInstance, false},
       {R"({"source": ["aws.ec2"], "$or": [{"region": ["x"]}, {"region": ["us-west-1"]}]})",
        kInstance, true},
-      {R"({"$or": ["x"]})", R"({"$or": "x"})", true},  // a field of that name
+      {R"({"$or": ["x"]})", R"({"$or": "x"})", true},  // a field named "$or"
   });
 }
 
@@ -191,7 +191,7 @@ TEST(Pattern, RejectsInvalidPatterns) {
     EXPECT_FALSE(Pattern::compile(text, 1 << 20)) << text;
 }
 
-TEST(Pattern, HasLimits) {
+TEST(Pattern, LimitsSizesAndSteps) {
   EXPECT_EQ(Pattern::compile(R"({"a": ["x"]})", 5).error().kind, Kind::exhausted);
   Json values = Json::array();
   for (size_t i = 0; i < Pattern::kValuesMax + 1; ++i) values.push_back(i);
@@ -199,7 +199,7 @@ TEST(Pattern, HasLimits) {
   std::string deep = "[1]";
   for (size_t i = 0; i < Pattern::kDepthMax + 2; ++i) deep = "{\"a\":" + deep + "}";
   EXPECT_EQ(Pattern::compile(deep, 1 << 20).error().kind, Kind::exhausted);
-  // A wildcard whose comparison would take the product of the lengths.
+  // The comparison of this wildcard would need as many steps as the product of the lengths.
   std::string wildcard;
   for (int i = 0; i < 100; ++i) wildcard += "*a";
   const auto slow = Pattern::compile(R"({"a": [{"wildcard": ")" + wildcard + R"(b"}]})", 1 << 20);
@@ -209,7 +209,7 @@ TEST(Pattern, HasLimits) {
   EXPECT_EQ(slow->matches(Json{{"a", many}}).error().kind, Kind::exhausted);
 }
 
-// The slow and obvious reference.
+// The slow and obvious reference implementation.
 bool slow_wildcard(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] == '*')

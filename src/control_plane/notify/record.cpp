@@ -38,7 +38,7 @@ constexpr auto kAttributeRecord =
       side("value", each.value);
     }));
 
-// A map of records as a list of pairs in JSON.
+// An element of the JSON list in which a map of attributes is stored.
 struct NamedAttribute {
   std::string name;
   MessageAttribute attribute;

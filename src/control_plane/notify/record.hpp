@@ -18,13 +18,13 @@ using Tags = std::map<std::string, std::string>;
 
 struct Topic {
   std::string arn;  // arn:aws:sns:REGION:ACCOUNT:NAME
-  // Attributes by AWS's names that were set, such as DisplayName.
+  // The attributes that were set, by AWS's names, such as DisplayName.
   std::map<std::string, std::string> attributes;
   Tags tags;
   Instant created;
 };
 
-// `command` is a command line of the server, which only its config defines.
+// `command` is a command line that the server's config defines.
 enum class Protocol { http, https, email, email_json, command };
 inline constexpr EnumTable<Protocol> kProtocols{"protocol",
                                                 {{Protocol::http, "http"},
@@ -34,19 +34,19 @@ inline constexpr EnumTable<Protocol> kProtocols{"protocol",
                                                  {Protocol::command, "command"}}};
 
 struct Subscription {
-  std::string arn;    // that of its topic, with ":" and a UUID
+  std::string arn;    // the ARN of its topic, ":" and a UUID
   std::string topic;  // ARN
   Protocol protocol = Protocol::http;
   std::string endpoint;  // a URL, an address, or the name of a command
-  std::string creator;   // name of the principal
+  std::string creator;   // the name of the principal
   bool confirmed = false;
-  std::string token;                         // confirms it
-  std::string unsubscribe_token;             // of its UnsubscribeURL
-  bool authenticate_on_unsubscribe = false;  // that URL then does nothing
+  std::string token;                         // confirms the subscription
+  std::string unsubscribe_token;             // part of its UnsubscribeURL
+  bool authenticate_on_unsubscribe = false;  // true: the UnsubscribeURL has no effect
   bool raw = false;                          // RawMessageDelivery
   std::string filter_policy;                 // "": all messages
   bool filters_body = false;                 // FilterPolicyScope is MessageBody
-  std::string delivery_policy;               // as set; "": none
+  std::string delivery_policy;               // as requested; "": none
   Instant created;
 };
 
@@ -55,11 +55,11 @@ struct MessageAttribute {
   std::string value;  // base64 if the type is Binary
 };
 
-// Decides how a message is sent.
+// Determines the form in which a message is sent.
 enum class MessageKind {
   notification,  // of a topic
   confirmation,  // requests that an endpoint confirms its subscription
-  event          // of a rule: `body` is what the target receives
+  event          // of a rule; `body` is what the target receives
 };
 inline constexpr EnumTable<MessageKind> kMessageKinds{"message kind",
                                                       {{MessageKind::notification, "notification"},
@@ -69,11 +69,11 @@ inline constexpr EnumTable<MessageKind> kMessageKinds{"message kind",
 struct Message {
   MessageKind kind = MessageKind::notification;
   std::string id;     // a UUID
-  std::string topic;  // ARN; of an event: that of its rule
+  std::string topic;  // the ARN of the topic, or for an event of its rule
   Instant at;
   std::string subject;
   std::string body;
-  std::map<std::string, std::string> bodies;  // by protocol, of MessageStructure=json
+  std::map<std::string, std::string> bodies;  // by protocol, with MessageStructure=json
   std::map<std::string, MessageAttribute> attributes;
 
   const std::string& body_for(Protocol protocol) const;
@@ -90,7 +90,7 @@ struct Target {
   std::string arn;
   TargetKind kind = TargetKind::topic;
   std::string role_arn;
-  std::string input, input_path;             // at most one of these and the template
+  std::string input, input_path;             // at most one of input, input_path, input_template
   std::map<std::string, std::string> paths;  // InputPathsMap of an InputTransformer
   std::string input_template;
   Json batch = nullptr;    // BatchParameters, as requested
@@ -99,7 +99,7 @@ struct Target {
 
 struct Rule {
   std::string arn;                // arn:aws:events:REGION:ACCOUNT:rule/NAME
-  std::string pattern, schedule;  // at least one
+  std::string pattern, schedule;  // at least one is set
   std::string description, role_arn;
   std::string creator;  // account
   bool enabled = true;
@@ -108,9 +108,9 @@ struct Rule {
   Instant created;
 };
 
-// "arn:aws:SERVICE:REGION:ACCOUNT:REST" in parts; "" for what is missing.
+// Return parts of "arn:aws:SERVICE:REGION:ACCOUNT:REST"; "" for a missing part.
 std::string region_of_arn(std::string_view arn);
-std::string name_of_arn(std::string_view arn);  // behind the last ':' or '/'
+std::string name_of_arn(std::string_view arn);  // the text after the last ':' or '/'
 
 Json to_json(const Topic&);
 Json to_json(const Subscription&);

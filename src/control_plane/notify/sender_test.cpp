@@ -9,7 +9,7 @@
 namespace trainyard::notify {
 namespace {
 
-TEST(HttpSender, ConnectsToNoPrivateAddress) {
+TEST(HttpSender, RefusesPrivateAddresses) {
   const HttpSender sender({});
   for (const char* endpoint :
        {"http://127.0.0.1:1/", "http://localhost:1/", "http://[::1]:1/", "http://0.0.0.0:1/",
@@ -20,13 +20,13 @@ TEST(HttpSender, ConnectsToNoPrivateAddress) {
   }
 }
 
-TEST(HttpSender, RetriesWhenNothingListens) {
+TEST(HttpSender, RetriesWhenTheConnectionIsRefused) {
   const HttpSender sender({.allowed = {*parse_ip_block("127.0.0.0/8")}, .ca_bundle = ""});
   EXPECT_EQ(sender.send({Protocol::http, "http://127.0.0.1:1/", "", "x"}).result,
             SendResult::retry);
 }
 
-TEST(HttpSender, SendsByHttpOnly) {
+TEST(HttpSender, RefusesOtherSchemes) {
   const HttpSender sender({.allowed = {*parse_ip_block("127.0.0.0/8")}, .ca_bundle = ""});
   for (const char* endpoint :
        {"file:///etc/passwd", "gopher://127.0.0.1:1/", "smtp://127.0.0.1:1/"})
@@ -34,7 +34,7 @@ TEST(HttpSender, SendsByHttpOnly) {
         << endpoint;
 }
 
-TEST(Endpoint, IsAUrlOfItsProtocol) {
+TEST(Endpoint, MustBeAUrlOfItsProtocol) {
   for (const char* good : {"http://u.example", "http://u.example/x?y=z", "http://[fd00::1]:80/x",
                            "http://10.0.0.1:8080/"})
     EXPECT_TRUE(check_http_endpoint(Protocol::http, good)) << good;
@@ -47,7 +47,7 @@ TEST(Endpoint, IsAUrlOfItsProtocol) {
   EXPECT_EQ(host_of("http://[fd00::1]:80/x"), "[fd00::1]");
 }
 
-TEST(Mail, CannotGetAHeaderFromItsContent) {
+TEST(Mail, GetsNoHeadersFromItsContent) {
   const std::string mail =
       mail_of({Protocol::email, "a@b.c\r\nBcc: x@y.z", "Subject\r\nBcc: x@y.z", "body\r\n.\r\n"},
               "from@b.c", kTestClockStart, "<1@b.c>");
@@ -75,7 +75,7 @@ TEST(Mail, EncodesSubjectsBetweenCharacters) {
   for (const auto line : split(mail, '\n')) EXPECT_LE(line.size(), 80u);
 }
 
-TEST(CommandSender, GivesTheMessageAsInput) {
+TEST(CommandSender, PassesTheMessageAsStandardInput) {
   const std::string path = ::testing::TempDir() + "/command_sender_test";
   const CommandSender sender(
       {{"keep",
@@ -98,7 +98,7 @@ TEST(CommandSender, GivesTheMessageAsInput) {
   EXPECT_EQ(sender.send({Protocol::command, "other", "", "x"}).result, SendResult::refused);
 }
 
-TEST(CommandSender, StartsOnlyForItsTopics) {
+TEST(CommandSender, StartsCommandsOnlyForTheirTopics) {
   const CommandSender sender(
       {{"page", {{"/bin/true"}, {"alerts"}}}, {"any", {{"/bin/true"}, {"*"}}}});
   const auto check = [&](const char* command, const char* topic) {

@@ -43,7 +43,7 @@ struct SenderSettings {
 struct SenderCounts {
   std::atomic<uint64_t> samples{0};   // samples that the receiver has accepted
   std::atomic<uint64_t> requests{0};  // requests that the receiver has accepted
-  std::atomic<uint64_t> failures{0};  // requests without response, or with one that asks for retry
+  std::atomic<uint64_t> failures{0};  // requests without response, or with a temporary error
   std::atomic<uint64_t> left_out{0};  // samples older than those sent before, or rejected
   std::atomic<uint64_t> lost{0};      // points that the journal dropped before they were read
 };

@@ -1,4 +1,4 @@
-// NotifyWorld is a Notifications over a file in memory, whose transport a test controls.
+// NotifyWorld is a Notifications in a temporary directory, whose transport a test controls.
 //
 // Threads: confined to the test's thread, which also attempts deliveries.
 #pragma once
@@ -26,10 +26,10 @@ struct NotifyWorld {
   DeliveryLimits limits;
   std::vector<Outgoing> sent;  // all attempts
   std::function<void(const Outgoing&)> on_send = [](const Outgoing&) {};
-  std::map<std::string, std::vector<Sent>> answers;  // by endpoint: taken one by one, then success
+  std::map<std::string, std::vector<Sent>> answers;  // by endpoint: used in order, then success
   std::unique_ptr<Notifications> all;
   std::unique_ptr<EventBus> bus;
-  std::vector<std::pair<std::string, std::string>> events;  // id of the target, body
+  std::vector<std::pair<std::string, std::string>> events;  // the target's id, the body
 
   static constexpr const char* kTopic = "arn:aws:sns:eu-west-1:123456789012:alerts";
 
@@ -65,12 +65,12 @@ struct NotifyWorld {
     bus.reset();
     all.reset();
   }
-  // As after a kill: what is not in the file is gone.
+  // Reopens the file, as after a kill.
   Result<void> reopen() {
     close();
     return open();
   }
-  // A confirmed subscription of the topic.
+  // Adds a confirmed subscription of the topic.
   Subscription subscribe(const std::string& endpoint,
                          const std::function<void(Subscription&)>& edit = {}) {
     Subscription wanted;
