@@ -11,15 +11,17 @@ namespace {
 
 constexpr std::string_view kBucketArn = "arn:aws:s3:::", kS3 = "s3:";
 
-// A variable or a wildcard in the name of the bucket could mean another one.
-bool lies_in(const Pattern& resource, std::string_view bucket) {
+// Returns whether a resource can only match the bucket and its objects. A variable or wildcard in
+// the name of the bucket could match another bucket.
+bool is_within_bucket(const Pattern& resource, std::string_view bucket) {
   std::string_view text = resource.text();
   if (!text.starts_with(kBucketArn)) return false;
   text.remove_prefix(kBucketArn.size());
   return text.starts_with(bucket) && (text.size() == bucket.size() || text[bucket.size()] == '/');
 }
 
-// "ann" of "arn:aws:iam::ACCOUNT:user/lab/ann"
+// Returns whether the principal of an ARN may exist. For users, such as "ann" in
+// "arn:aws:iam::ACCOUNT:user/lab/ann", the name is looked up.
 bool is_known(std::string_view arn, const Identities& identities) {
   const auto parts = split(arn, ':');
   if (parts.size() < 6 || parts[4] != identities.account()) return false;
@@ -33,7 +35,7 @@ Result<void> check(const Statement& statement, std::string_view bucket,
     if (!action.text().starts_with(kS3) && action.text() != std::string(1, kAnyMany))
       return invalid("Policy has invalid action");
   for (const Pattern& resource : statement.resources)
-    if (!lies_in(resource, bucket)) return invalid("Policy has invalid resource");
+    if (!is_within_bucket(resource, bucket)) return invalid("Policy has invalid resource");
   if (!statement.principal) return ok();
   const PrincipalSet& principals = *statement.principal;
   const bool known =

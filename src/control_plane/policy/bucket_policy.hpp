@@ -1,8 +1,8 @@
-// Reads the policy of a bucket: a resource policy whose statements are about that bucket, its
+// Parses the policy of a bucket: a resource policy whose statements may only name that bucket, its
 // objects, and principals of this account.
 //
 // Threads: pure.
-// Errors:  invalid, with the text that AWS gives with MalformedPolicy.
+// Errors:  invalid, with AWS's text for MalformedPolicy.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@
 
 namespace trainyard::policy {
 
-// Users must exist; roles need not be defined.
+// Parses and checks a policy. Users in it must exist; roles need not be defined.
 Result<std::shared_ptr<const Policy>> parse_bucket_policy(std::string_view json,
                                                           std::string_view bucket,
                                                           const Identities& identities);
 
-// True if a statement allows every principal without a condition.
+// Returns whether a statement allows all principals without a condition that limits them.
 bool is_public(const Policy& policy);
 
 }  // namespace trainyard::policy

@@ -1,4 +1,4 @@
-// Tests policies of buckets: which documents a bucket accepts, and which of them are public.
+// Tests policies of buckets: the documents that a bucket accepts, and those that are public.
 #include "policy/bucket_policy.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ Result<std::shared_ptr<const Policy>> parse_for_bucket(const std::string& docume
   return parse_bucket_policy(document, "data", account());
 }
 
-TEST(BucketPolicy, IsAboutItsBucketAndThisAccount) {
+TEST(BucketPolicy, MayNameOnlyItsBucketAndThisAccount) {
   for (
       const std::string& good :
       {bucket_statement(), bucket_statement(R"({"AWS": "*"})"),
@@ -85,7 +85,7 @@ bool is_public_if(const std::string& condition) {
       "\"*\"", "arn:aws:s3:::data/*", "s3:GetObject", ", \"Condition\": " + condition)));
 }
 
-TEST(BucketPolicy, IsNotPublicWhenAConditionFixesTheCallers) {
+TEST(BucketPolicy, IsNotPublicWhenAConditionLimitsTheCallers) {
   for (const char* condition :
        {R"({"IpAddress": {"aws:SourceIp": ["10.0.0.0/8", "2001:db8::/32"]}})",
         R"({"StringEquals": {"aws:SourceAccount": "123456789012"}})",
@@ -96,7 +96,7 @@ TEST(BucketPolicy, IsNotPublicWhenAConditionFixesTheCallers) {
     EXPECT_FALSE(is_public_if(condition)) << condition;
 }
 
-TEST(BucketPolicy, IsPublicInSpiteOfConditionsThatEveryCallerMeets) {
+TEST(BucketPolicy, IsPublicWithConditionsThatAllCallersMeet) {
   for (const char* condition :
        {R"({"Bool": {"aws:SecureTransport": "true"}})", R"({"Null": {"aws:SourceIp": "false"}})",
         R"({"StringLike": {"aws:UserAgent": "fixed"}})",

@@ -52,8 +52,8 @@ Result<double> parse_number(std::string_view text) {
   return number;
 }
 
-// Seconds since 1970. Accepts ISO 8601 in the forms of W3C's note (a year, a month, a day, minutes,
-// seconds with fraction) and seconds of the epoch; four digits are a year.
+// Returns seconds since 1970. Accepts ISO 8601 in the forms of W3C's note (a year, a month, a day,
+// minutes, seconds with fraction) and seconds since 1970; four digits are a year.
 Result<double> parse_date(std::string_view text) {
   std::string full(trim(text));
   if (full.size() != 4 || full.find_first_not_of("0123456789") != std::string::npos)
@@ -110,7 +110,7 @@ constexpr std::string_view kCallerKeys[] = {
     "aws:sourcevpce",   "aws:sourceaccount",    "aws:principalorgid",
     "aws:principalarn", "aws:principalaccount", "aws:userid"};
 
-// Wider ranges are the public, as S3 sees it.
+// S3 treats wider ranges as public.
 constexpr unsigned kPrefixBitsMin = 8, kPrefixBitsMinV6 = 32;
 
 bool is_fixed(const Pattern& pattern) {
@@ -218,15 +218,15 @@ bool Condition::holds(const ConditionValues& values, bool denies) const {
   if (operator_.quantifier == Quantifier::none) {
     Match match = Match::no;
     for (const std::string& text : found) match = std::max(match, match_any(text, values));
-    return settle(match, denies);
+    return resolve_unknown(match, denies);
   }
   const bool all = operator_.quantifier == Quantifier::all_values;
   for (const std::string& text : found)
-    if (settle(match_any(text, values), denies) != all) return !all;
+    if (resolve_unknown(match_any(text, values), denies) != all) return !all;
   return all;
 }
 
-bool Condition::settle(Match match, bool denies) const {
+bool Condition::resolve_unknown(Match match, bool denies) const {
   if (!operator_.negated) return match == Match::yes;
   return match == Match::no || (match == Match::unknown && denies);
 }

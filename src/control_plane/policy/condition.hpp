@@ -1,17 +1,18 @@
-// Evaluates one condition of a statement: an operator, a condition key and the values to compare
-// with.
+// A Condition is one condition of a statement: an operator, a condition key and the values with
+// which the key is compared.
 //
-// A condition with several values holds when one of them matches; a negated one when none does.
-// Without the key in the request a condition is false, a negated one is true, and with IfExists
-// either is true. ForAllValues needs each of the request's values to hold and is true without any;
-// ForAnyValue needs one of them. An operator without such a prefix takes a key with several values
-// as ForAnyValue, negated as a whole.
+// A condition with several values is true if one of them matches, and a negated condition if none
+// matches. If the request does not have the key, a condition is false, a negated condition is true,
+// and both are true with IfExists. ForAllValues requires that each value of the request meets the
+// condition, and is true without values; ForAnyValue requires that one value does. An operator
+// without such a prefix treats a key with several values like ForAnyValue; a negated operator is
+// the negation of that result.
 //
-// A value whose variable has no value equals nothing and is like nothing. Where that would make a
-// negated condition of an Allow statement true, the condition is false: a missing tag never widens
-// what is allowed.
+// A value that contains a variable without a value matches nothing. If that would make a negated
+// condition of an Allow statement true, the condition is false, so that a missing tag never allows
+// more.
 //
-// Threads: immutable after compiling. Errors:  invalid, with AWS's text.
+// Threads: immutable after compiling. Errors: invalid, with AWS's text.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,7 @@ enum class Comparison {
   boolean,
   binary_equals,
   ip_address,
-  arn_like,  // ArnEquals is the same
+  arn_like,  // ArnEquals has the same meaning
   null,
 };
 
@@ -58,26 +59,28 @@ struct Operator {
   Quantifier quantifier = Quantifier::none;
 };
 
-// "ForAnyValue:StringNotLikeIfExists". Errors: "Invalid Condition type : NAME".
+// Parses a name such as "ForAnyValue:StringNotLikeIfExists". Errors: "Invalid Condition type :
+// NAME".
 Result<Operator> parse_operator(std::string_view name);
 
 class Condition {
  public:
-  // values: text, number, boolean, or an array of such. variables: the document is of version
-  // 2012-10-17.
+  // values: a text, number or boolean, or an array of these. variables: the version of the document
+  // is 2012-10-17.
   static Result<Condition> compile(std::string_view operator_name, std::string_view key,
                                    const Json& values, bool variables);
 
-  // True if the condition holds in a statement that denies or allows.
+  // Returns whether the condition is true. `denies`: the effect of its statement.
   bool holds(const ConditionValues& values, bool denies) const;
   void add_keys(std::vector<std::string>& keys) const;
-  // True if it holds only for fixed callers or networks: a positive operator, a key of the caller
-  // or its network (aws:SourceIp, aws:PrincipalArn), and values without wildcards and
-  // variables. A range of addresses is at most as wide as S3 accepts, /8 or /32 of IPv6.
+  // Returns whether the condition can be true only for fixed callers or networks: it has a positive
+  // operator, a key of the caller or its network (aws:SourceIp, aws:PrincipalArn), and values
+  // without wildcards and variables. As in S3, a range of addresses must not be wider than /8, or
+  // /32 for IPv6.
   bool limits_callers() const;
 
  private:
-  // The form in which a value is compared: text with wildcards and variables, a number or an
+  // A value in the form in which it is compared: text with wildcards and variables, a number or an
   // instant in seconds, a boolean, bytes, a range.
   using Value = std::variant<Pattern, double, bool, std::string, IpRange>;
   enum class Match { no, unknown, yes };  // unknown: a variable has no value
@@ -85,7 +88,7 @@ class Condition {
   static Result<Value> compile_value(Comparison comparison, const Json& value, bool variables);
   Match match_any(const std::string& text, const ConditionValues& values) const;
   Match match_one(const Value& value, std::string_view text, const ConditionValues& values) const;
-  bool settle(Match match, bool denies) const;
+  bool resolve_unknown(Match match, bool denies) const;
 
   Operator operator_;
   std::string key_, lower_key_;

@@ -1,5 +1,5 @@
-// One line each: operator, condition key, values as JSON, then values of the request. The input
-// compiles or is rejected; a compiled condition is evaluated.
+// Compiles any condition, and evaluates it if it is valid. Input, a line each: operator, condition
+// key, values as JSON, then values of the request.
 // decoder: src/control_plane/policy/condition.cpp
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const bool variables : {false, true}) {
     const auto condition = policy::Condition::compile(lines[0], lines[1], *wanted, variables);
     if (!condition) {
-      CHECK(!condition.error().message.empty(), "an error says why");
+      CHECK(!condition.error().message.empty(), "an error has a message");
       continue;
     }
     policy::ConditionValues values;
@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CHECK(!keys.empty(), "a condition has a key");
     const bool allows = condition->holds(values, false), denies = condition->holds(values, true);
     (void)condition->limits_callers();
-    CHECK(denies || !allows, "a missing variable never widens an Allow beyond a Deny");
+    CHECK(denies || !allows, "a condition that is true in an Allow is true in a Deny");
   }
   return 0;
 }

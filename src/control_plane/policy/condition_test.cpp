@@ -8,7 +8,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 struct Case {
-  const char* name;    // of the operator
+  const char* name;    // the operator
   const char* wanted;  // JSON
   Texts found;         // empty: the request does not have the key
   bool holds;
@@ -31,7 +31,7 @@ void check(const std::vector<Case>& table) {
   }
 }
 
-TEST(Condition, Strings) {
+TEST(Condition, ComparesStrings) {
   check({
       {"StringEquals", R"("a")", {"a"}, true},
       {"StringEquals", R"("a")", {"A"}, false},
@@ -53,7 +53,7 @@ TEST(Condition, Strings) {
   });
 }
 
-TEST(Condition, MissingKeys) {
+TEST(Condition, EvaluatesMissingKeys) {
   check({
       {"StringEquals", R"("a")", {}, false},
       {"StringLike", R"("*")", {}, false},
@@ -79,7 +79,7 @@ TEST(Condition, MissingKeys) {
   });
 }
 
-TEST(Condition, NumbersDatesAndBooleans) {
+TEST(Condition, ComparesNumbersDatesAndBooleans) {
   check({
       {"NumericEquals", R"("10")", {"10.0"}, true},
       {"NumericNotEquals", "10", {"11"}, true},
@@ -109,7 +109,7 @@ TEST(Condition, NumbersDatesAndBooleans) {
   });
 }
 
-TEST(Condition, AddressesAndArns) {
+TEST(Condition, ComparesAddressesAndArns) {
   check({
       {"IpAddress", R"(["192.0.2.0/24", "2001:db8::/32"])", {"192.0.2.3"}, true},
       {"IpAddress", R"(["192.0.2.0/24", "2001:db8::/32"])", {"2001:db8::3"}, true},
@@ -131,7 +131,7 @@ TEST(Condition, AddressesAndArns) {
   });
 }
 
-TEST(Condition, SeveralValues) {
+TEST(Condition, ComparesKeysWithSeveralValues) {
   check({
       {"ForAllValues:StringEquals", R"(["a", "b"])", {"a", "b"}, true},
       {"ForAllValues:StringEquals", R"(["a", "b"])", {"a", "c"}, false},
@@ -146,14 +146,15 @@ TEST(Condition, SeveralValues) {
       {"ForAnyValue:StringNotEquals", R"("a")", {}, false},
       {"ForAnyValue:StringLike", R"("team-*")", {"red", "team-red"}, true},
       {"ForAllValues:NumericLessThan", "10", {"1", "11"}, false},
-      // without a quantifier: one value that matches is a match
+      // without a quantifier, one matching value is enough
       {"StringEquals", R"("a")", {"b", "a"}, true},
       {"StringNotEquals", R"("a")", {"b", "a"}, false},
   });
 }
 
-// A value whose variable is missing equals nothing; it neither widens an Allow nor narrows a Deny.
-TEST(Condition, VariablesWithoutAValue) {
+// A value with a missing variable matches nothing: an Allow does not allow more, and a Deny does
+// not deny less.
+TEST(Condition, TreatsVariablesWithoutAValueStrictly) {
   const Case equals{"StringEquals", R"("${aws:PrincipalTag/Team}")", {""}, false};
   const Case differs{"StringNotEquals", R"("${aws:PrincipalTag/Team}")", {"red"}, false};
   EXPECT_FALSE(holds(equals, false));

@@ -1,8 +1,8 @@
 // ConditionValues holds the condition keys of one request and their values: "aws:SourceIp" ->
 // "192.0.2.7".
 //
-// Names compare ignoring ASCII case. A key without a value is absent from the request, which is not
-// the same as a key with an empty text.
+// The ASCII case of names is ignored. A key without a value is not in the request; a key with an
+// empty text is.
 //
 // Threads: a plain value.
 #pragma once
@@ -20,9 +20,9 @@ class ConditionValues {
   void set(std::string_view name, std::string value);
   void set(std::string_view name, std::vector<std::string> values);
 
-  // The values of `name`; empty when the request does not have the key.
+  // Returns the values of `name`; empty if the request does not have the key.
   std::span<const std::string> find(std::string_view name) const;
-  // The same for a name that is in lower case already.
+  // Does the same for a name in lower case.
   std::span<const std::string> find_lower(std::string_view name) const;
 
  private:

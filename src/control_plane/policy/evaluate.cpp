@@ -13,27 +13,28 @@ constexpr std::string_view kIdentity = "identity-based policy", kResource = "res
                            kSession = "session policy", kBoundary = "permissions boundary",
                            kTrust = "role trust policy";
 
-// The first statements of a set of policies that deny, and that allow with the most direct grant.
+// The first statement of a set of policies that denies, and the statement that allows and names the
+// principal most directly.
 struct Found {
   const Statement* deny = nullptr;
   const Statement* allow = nullptr;
-  Grant grant = Grant::none;
+  PrincipalMatch match = PrincipalMatch::none;
 };
 
 Found scan(const RequestView& request, std::span<const Policy* const> policies) {
   Found found;
   for (const Policy* policy : policies)
     for (const Statement& statement : policy->statements()) {
-      // A statement cannot improve on a direct grant: one allow of an identity is as good as ten.
-      if (statement.effect == Effect::allow && found.grant == Grant::direct) continue;
-      const Grant grant = match_statement(request, statement);
-      if (grant == Grant::none) continue;
+      // After a direct match, no other Allow can be more direct.
+      if (statement.effect == Effect::allow && found.match == PrincipalMatch::direct) continue;
+      const PrincipalMatch match = match_statement(request, statement);
+      if (match == PrincipalMatch::none) continue;
       if (statement.effect == Effect::deny) {
         found.deny = &statement;
         return found;
       }
-      if (grant > found.grant) {
-        found.grant = grant;
+      if (match > found.match) {
+        found.match = match;
         found.allow = &statement;
       }
     }
@@ -65,11 +66,11 @@ Decision evaluate(const Request& request, const Policies& policies) {
   if (session.deny) return decide(Verdict::explicitly_denied, kSession, session.deny);
   if (boundary.deny) return decide(Verdict::explicitly_denied, kBoundary, boundary.deny);
 
-  if (resource.grant == Grant::direct)
+  if (resource.match == PrincipalMatch::direct)
     return decide(Verdict::allowed, resource_type, resource.allow);
-  if (trust && resource.grant == Grant::none)
+  if (trust && resource.match == PrincipalMatch::none)
     return decide(Verdict::implicitly_denied, kTrust, nullptr);
-  const bool by_role = resource.grant == Grant::role;
+  const bool by_role = resource.match == PrincipalMatch::role;
   if (!by_role && !identity.allow) return decide(Verdict::implicitly_denied, kIdentity, nullptr);
   if (policies.boundary && !boundary.allow)
     return decide(Verdict::implicitly_denied, kBoundary, nullptr);
@@ -80,7 +81,7 @@ Decision evaluate(const Request& request, const Policies& policies) {
 }
 
 std::string describe_denial(const Request& request, const Decision& decision) {
-  CHECK(decision.verdict != Verdict::allowed, "only a denial is described");
+  CHECK(decision.verdict != Verdict::allowed, "describe_denial() requires a denial");
   const std::string_view principal = !request.principal_arn.empty() ? request.principal_arn
                                      : !request.service.empty() ? std::string_view(request.service)
                                      : !request.federated.empty()

@@ -1,5 +1,4 @@
-// Tests the rules and examples of AWS's documentation of policy evaluation, as tables, with names
-// of our own.
+// Tests the rules and examples of AWS's documentation of policy evaluation, with other names.
 #include "policy/evaluate.hpp"
 
 #include "base/text.hpp"
@@ -58,7 +57,7 @@ constexpr const char* kResourceBased = "resource-based policy";
 constexpr const char* kBoundary = "permissions boundary";
 constexpr const char* kSession = "session policy";
 
-// "get", "other" and "no" are policies of identities; the others are the bucket's.
+// Makes a policy: "get", "other" and "no" are identity policies; the others are bucket policies.
 Owned policy_named(std::string_view name) {
   if (name == "get") return allow("s3:GetObject");
   if (name == "other") return allow("logs:*");
@@ -134,13 +133,13 @@ constexpr FlowRow kFlowOfSessions[] = {
     {"the bucket allows a user, not the session", "", "user", "", "", kImplicit, kIdentityBased},
 };
 
-TEST(Evaluate, OrderOfOneAccount) {
+TEST(Evaluate, FollowsTheOrderOfOneAccount) {
   for (const FlowRow& row : kFlowOfUsers) expect_flow(row, by_user("ana", "s3:GetObject", kObject));
   for (const FlowRow& row : kFlowOfSessions)
     expect_flow(row, by_session("train", "s3:GetObject", kObject));
 }
 
-TEST(Evaluate, EmptySessionPoliciesAllowNothing) {
+TEST(Evaluate, AllowsNothingWithEmptySessionPolicies) {
   const Owned all = allow("*");
   Policies policies;
   policies.identity = {all.get()};
@@ -148,7 +147,7 @@ TEST(Evaluate, EmptySessionPoliciesAllowNothing) {
   EXPECT_EQ(evaluate(by_session("train", "s3:GetObject", kObject), policies).verdict, kImplicit);
 }
 
-TEST(Evaluate, DenialsSayWhy) {
+TEST(Evaluate, DescribesDenials) {
   const Owned no = deny("s3:*");
   const Request request = by_user("ana", "s3:GetObject", kObject);
   Policies policies;
@@ -164,7 +163,7 @@ TEST(Evaluate, DenialsSayWhy) {
             "on resource: arn:aws:s3:::data/x with an explicit deny in an identity-based policy");
 }
 
-TEST(Evaluate, TrustPolicies) {
+TEST(Evaluate, RequiresThatTheTrustPolicyAllows) {
   const Owned assume = allow("sts:AssumeRole"), other = allow("logs:*");
   const Owned account = trust(R"({"AWS":"111122223333"})"),
               root = trust(R"({"AWS":"arn:aws:iam::111122223333:root"})");
@@ -187,7 +186,8 @@ TEST(Evaluate, TrustPolicies) {
   EXPECT_EQ(assumes(user, ana, nullptr), kAllowed)
       << "named in one account: no identity policy is needed";
   EXPECT_EQ(assumes(user, ana, deny("sts:*")), kExplicit);
-  EXPECT_EQ(assumes(ben, ana, assume), kImplicit) << "the identity alone never suffices";
+  EXPECT_EQ(assumes(ben, ana, assume), kImplicit)
+      << "an identity policy without a trust policy is not enough";
   EXPECT_EQ(assumes(user, account, nullptr), kImplicit)
       << "the account delegates to identity policies";
   EXPECT_EQ(assumes(user, account, assume), kAllowed);
@@ -206,8 +206,8 @@ TEST(Evaluate, TrustPolicies) {
   EXPECT_EQ(assumes(with_id, external, nullptr), kAllowed);
 }
 
-// A role cannot be assumed with a chain of names that only look alike.
-TEST(Evaluate, PrincipalsAreCompleteNames) {
+// A principal does not match a name that is only a part of its name, or contains it.
+TEST(Evaluate, ComparesCompleteNamesOfPrincipals) {
   const Owned role = bucket("Allow", R"({"AWS":"arn:aws:iam::111122223333:role/train"})");
   Policies policies;
   policies.resource = {role.get()};
@@ -220,7 +220,7 @@ TEST(Evaluate, PrincipalsAreCompleteNames) {
   EXPECT_EQ(evaluate(anonymous, policies).verdict, kAllowed);
 }
 
-TEST(Evaluate, NotPrincipal) {
+TEST(Evaluate, ExceptsPrincipalsOfNotPrincipal) {
   const Owned all = allow("s3:*");
   const Owned others = statement(
       R"("Effect":"Deny","NotPrincipal":{"AWS":["arn:aws:iam::111122223333:user/ana","arn:aws:iam::111122223333:root","arn:aws:iam::111122223333:role/train"]},
@@ -235,8 +235,7 @@ TEST(Evaluate, NotPrincipal) {
   EXPECT_EQ(evaluate(by_session("train", "s3:GetObject", kObject), policies).verdict, kAllowed);
 }
 
-// -- examples
-// ----------------------------------------------------------------------------------------
+// -- examples ------------------------------------------------------------------------------------
 
 struct Example {
   const char* says;
@@ -439,7 +438,7 @@ TEST(Evaluate, ExampleBucketPolicies) {
   }
 }
 
-TEST(Evaluate, NotActionAndNotResource) {
+TEST(Evaluate, ExceptsNotActionAndNotResource) {
   const Owned policy = test::parse(R"({"Version": "2012-10-17", "Statement": [
     {"Effect": "Allow", "NotAction": "iam:*", "Resource": "*"},
     {"Effect": "Deny", "Action": "s3:*", "NotResource": ["arn:aws:s3:::data", "arn:aws:s3:::data/*"]}]})");
@@ -451,8 +450,8 @@ TEST(Evaluate, NotActionAndNotResource) {
                 });
 }
 
-// "All but mine" for a principal without the key: everything is denied, and nothing allowed.
-TEST(Evaluate, NotResourceWithAMissingVariable) {
+// A NotResource whose variable has no value: a Deny applies to every resource, an Allow to none.
+TEST(Evaluate, TreatsNotResourceWithAMissingVariableStrictly) {
   const Owned deny_others = test::parse(R"({"Version": "2012-10-17", "Statement": [
     {"Effect": "Allow", "Action": "*", "Resource": "*"},
     {"Effect": "Deny", "Action": "s3:*", "NotResource": "arn:aws:s3:::data/${aws:PrincipalTag/Team}/*"}]})");
@@ -467,7 +466,7 @@ TEST(Evaluate, NotResourceWithAMissingVariable) {
             kAllowed);
 }
 
-TEST(Evaluate, TheOldVersionHasNoVariables) {
+TEST(Evaluate, IgnoresVariablesInTheOldVersion) {
   const Owned policy = test::parse(
       R"({"Version": "2008-10-17", "Statement": {"Effect": "Allow", "Action": "s3:*", "Resource": "arn:aws:s3:::data/${aws:username}/*"}})");
   EXPECT_EQ(verdict(by_user("ana", "s3:GetObject", "arn:aws:s3:::data/ana/x"), policy), kImplicit);
@@ -475,7 +474,7 @@ TEST(Evaluate, TheOldVersionHasNoVariables) {
             kAllowed);
 }
 
-TEST(Evaluate, ARequestWithoutAResourceNeedsAStar) {
+TEST(Evaluate, MatchesRequestsWithoutAResourceOnlyWithAStar) {
   EXPECT_EQ(verdict(by_user("ana", "s3:ListAllMyBuckets", "*"), allow("s3:*", "*")), kAllowed);
   EXPECT_EQ(verdict(by_user("ana", "s3:ListAllMyBuckets", "*"), allow("s3:*", "arn:aws:s3:::*")),
             kImplicit);

@@ -47,14 +47,14 @@ const BucketPolicy* Identities::find_bucket_policy(std::string_view bucket) cons
   return find(bucket_policies_, bucket);
 }
 
-const Policy* Identities::in_effect(std::string_view arn) const {
+const Policy* Identities::effective_policy(std::string_view arn) const {
   const VersionedPolicy* managed = find_policy(arn);
   return managed ? managed->default_document()->document.policy.get() : deny_everything().get();
 }
 
 void Identities::add_policies(const Entity& entity, std::vector<const Policy*>& to) const {
   for (const auto& [name, document] : entity.inline_policies) to.push_back(document.policy.get());
-  for (const std::string& arn : entity.attached) to.push_back(in_effect(arn));
+  for (const std::string& arn : entity.attached) to.push_back(effective_policy(arn));
 }
 
 std::vector<const Policy*> Identities::policies_of(const User& user) const {
@@ -81,7 +81,7 @@ std::vector<const Policy*> Identities::policies_of(const Role& role) const {
 }
 
 const Policy* Identities::boundary_of(const Entity& entity) const {
-  return entity.boundary.empty() ? nullptr : in_effect(entity.boundary);
+  return entity.boundary.empty() ? nullptr : effective_policy(entity.boundary);
 }
 
 std::string Identities::arn(std::string_view kind, const Entity& entity) const {

@@ -1,15 +1,15 @@
-// Holds the users, groups, roles, instance profiles, managed policies and access keys of the
-// account, in an immutable snapshot.
+// Identities is a snapshot of the users, groups, roles, instance profiles, managed policies and
+// access keys of the account.
 //
-// A snapshot joins what the configuration file defines with what `aws iam` has made. Entities are
-// shared between snapshots, so a copy costs some pointers and may be edited (identity_changes.hpp)
-// before it is published.
+// A snapshot contains the entities of the configuration file and those that requests to IAM have
+// made. Entities are shared between snapshots, so a copy costs only pointers; it may be edited
+// (identity_changes.hpp) before it is published.
 //
 // Threads:  immutable once published; read from anywhere.
-// Errors:   none. A reference to a group or policy that does not exist (a line of the configuration
-//           file), and a stored document that this version cannot parse, deny everything: what they
-//           would have denied is not known.
-// Lifetime: pointers that find_*() and policies_of() give live as long as the snapshot.
+// Errors:   none. A reference of the configuration file to a missing group or policy, and a stored
+//           document that this version cannot parse, deny everything, since it is not known what
+//           they would have denied.
+// Lifetime: pointers that find_*() and policies_of() return are valid as long as the snapshot.
 #pragma once
 
 #include <functional>
@@ -33,7 +33,7 @@ struct Tag {
   friend bool operator==(const Tag&, const Tag&) = default;
 };
 
-// A policy document as its author wrote it, with its parsed form.
+// The unchanged text of a policy document, with its parsed form.
 struct Document {
   std::string text;
   std::shared_ptr<const Policy> policy;  // never nullptr
@@ -43,7 +43,7 @@ struct Document {
 struct Entity {
   std::string name;
   std::string path = "/";
-  std::string id;  // "AIDA..", "AGPA..", "AROA..", "AIPA..": never given twice
+  std::string id;  // "AIDA..", "AGPA..", "AROA..", "AIPA..": never reused
   Instant created;
   std::vector<Tag> tags;
   std::map<std::string, Document> inline_policies;  // by policy name
@@ -64,9 +64,9 @@ struct Role : Entity {
   int64_t max_session_seconds = 3600;
 };
 
-// A name under which virtual machines would be given a role (instance_profiles.hpp).
+// A name by which virtual machines would get a role (instance_profiles.hpp).
 struct InstanceProfile : Entity {
-  std::string role;  // its name; "" = none
+  std::string role;  // name of the role; "" = none
 };
 
 struct PolicyVersion {
@@ -75,7 +75,7 @@ struct PolicyVersion {
   Instant created;
 };
 
-// A managed policy: of the account, or built in (managed.hpp).
+// A managed policy of the account, or a built-in policy (managed.hpp).
 struct VersionedPolicy {
   std::string name;
   std::string path = "/";
@@ -87,12 +87,12 @@ struct VersionedPolicy {
   std::vector<Tag> tags;
   std::vector<PolicyVersion> versions;  // by number, oldest first; never empty
   int default_version = 1;
-  int last_version = 1;      // the highest number ever given: numbers are not reused
+  int last_version = 1;      // the highest number so far; numbers are not reused
   bool aws_managed = false;  // arn:aws:iam::aws:policy/NAME, built into this server
   bool from_config = false;
 
   const PolicyVersion* version(int number) const;
-  // Never nullptr.
+  // Returns the default version; never nullptr.
   const PolicyVersion* default_document() const;
 };
 
@@ -100,19 +100,19 @@ struct AccessKey {
   std::string id;  // "AKIA.."
   std::string user;
   std::string secret;  // in memory only
-  // encrypted, as the ledger keeps it; "" for keys of the configuration file
+  // encrypted, as stored in the ledger; "" for keys of the configuration file
   std::string sealed_secret;
-  bool owner = false;  // the server's owner: may do everything, needs no user record
+  bool owner = false;  // the key of the server's owner: allows everything, needs no user record
   bool active = true;
   Instant created;
   bool from_config = false;
 };
 
-// A policy that belongs to a bucket: which principals may access the bucket and its objects.
+// A BucketPolicy decides which principals may access a bucket and its objects.
 struct BucketPolicy {
   std::string bucket;
   Document document;
-  bool from_config = false;  // never: only the API makes them
+  bool from_config = false;  // always false: only requests create bucket policies
 };
 
 class Identities {
@@ -121,7 +121,7 @@ class Identities {
 
   const std::string& account() const { return account_; }
 
-  // nullptr: not found. Role and user names are looked up without their path.
+  // Return nullptr if not found. Names of roles and users are without their path.
   const AccessKey* find_key(std::string_view id) const;
   const User* find_user(std::string_view name) const;
   const Group* find_group(std::string_view name) const;
@@ -130,11 +130,11 @@ class Identities {
   const VersionedPolicy* find_policy(std::string_view arn) const;
   const BucketPolicy* find_bucket_policy(std::string_view bucket) const;
 
-  // Inline and attached policies in effect; those of a user include the groups'.
+  // Return the inline and attached policies that are in effect; for a user also those of groups.
   std::vector<const Policy*> policies_of(const User& user) const;
   std::vector<const Policy*> policies_of(const Group& group) const;
   std::vector<const Policy*> policies_of(const Role& role) const;
-  // nullptr: the entity has no boundary.
+  // Returns nullptr if the entity has no boundary.
   const Policy* boundary_of(const Entity& entity) const;
 
   std::string arn_of(const User& user) const { return arn("user", user); }
@@ -156,7 +156,7 @@ class Identities {
   const Table<AccessKey>& keys() const { return keys_; }                           // by id
   const Table<BucketPolicy>& bucket_policies() const { return bucket_policies_; }  // by bucket
 
-  // Editing of a copy that is not published yet. Replaces the one of that name.
+  // Edit a copy that is not yet published. put() adds an entity or replaces that of the same name.
   void put(User user);
   void put(Group group);
   void put(Role role);
@@ -174,7 +174,7 @@ class Identities {
 
  private:
   std::string arn(std::string_view kind, const Entity& entity) const;
-  const Policy* in_effect(std::string_view arn) const;
+  const Policy* effective_policy(std::string_view arn) const;
   void add_policies(const Entity& entity, std::vector<const Policy*>& to) const;
 
   std::string account_;
@@ -187,7 +187,7 @@ class Identities {
   Table<BucketPolicy> bucket_policies_;
 };
 
-// A policy that denies everything: stands for a document that cannot be read.
+// Returns a policy that denies everything. It replaces documents that cannot be parsed.
 const std::shared_ptr<const Policy>& deny_everything();
 
 }  // namespace trainyard::policy

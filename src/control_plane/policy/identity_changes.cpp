@@ -104,7 +104,7 @@ Result<void> check_boundary(const Identities& identities, const std::string& arn
   return {};
 }
 
-// Keys of an earlier user of this name open nothing for the new one.
+// Removes keys of an earlier user with this name, so that they are not valid for a new user.
 void forget_keys_of(Identities& identities, std::string_view user) {
   for (const AccessKey* key : keys_of(identities, user))
     if (!key->from_config) identities.remove_key(std::string(key->id));
@@ -323,7 +323,7 @@ Result<void> update_role(Identities& identities, std::string_view name,
                          std::optional<int64_t> max_session_seconds) {
   Role role = *TRY(role_of(identities, name));
   TRY(modifiable(EntityKind::role, role));
-  // As AWS: a missing description empties it, a missing duration is the default.
+  // As on AWS, without a description it becomes empty, and without a duration it is the default.
   role.description = description.value_or("");
   role.max_session_seconds = max_session_seconds.value_or(Role().max_session_seconds);
   identities.put(std::move(role));
@@ -541,9 +541,9 @@ Result<void> add_key(Identities& identities, AccessKey key) {
 
 namespace {
 
-// The key `id` when it is the user's and the API may change it.
-Result<AccessKey> own_key(const Identities& identities, std::string_view user,
-                          std::string_view id) {
+// Returns the key `id` if it belongs to the user and the API may change it.
+Result<AccessKey> changeable_key(const Identities& identities, std::string_view user,
+                                 std::string_view id) {
   const AccessKey* key = TRY(key_of(identities, id));
   if (key->user != user)
     return not_found("The Access Key with id " + std::string(id) + " cannot be found.");
@@ -555,14 +555,14 @@ Result<AccessKey> own_key(const Identities& identities, std::string_view user,
 
 Result<void> set_key_active(Identities& identities, std::string_view user, std::string_view id,
                             bool active) {
-  AccessKey key = TRY(own_key(identities, user, id));
+  AccessKey key = TRY(changeable_key(identities, user, id));
   key.active = active;
   identities.put(std::move(key));
   return {};
 }
 
 Result<void> remove_key(Identities& identities, std::string_view user, std::string_view id) {
-  identities.remove_key(TRY(own_key(identities, user, id)).id);
+  identities.remove_key(TRY(changeable_key(identities, user, id)).id);
   return {};
 }
 

@@ -1,8 +1,8 @@
-// Changes of users, groups, roles, managed policies and access keys, as IAM's operations make them.
+// Changes users, groups, roles, managed policies and access keys, as IAM's operations do.
 //
-// Each function edits a copy of the snapshot that is not published yet; after an error the copy is
-// discarded. Instants and ids are arguments. Documents are parsed before (parse_policy), so a wrong
-// document is told apart from a wrong change.
+// Each function edits a copy of the snapshot that is not yet published; after an error the copy is
+// discarded. Instants and ids are arguments. Documents are already parsed (parse_policy), so errors
+// in documents and errors of changes are separate.
 //
 // Threads: pure.
 // Errors:  not_found (NoSuchEntity), conflict (EntityAlreadyExists; of remove_*: DeleteConflict),
@@ -24,8 +24,8 @@ namespace trainyard::policy {
 inline constexpr size_t kUsersMax = 5'000;
 inline constexpr size_t kGroupsMax = 300;
 inline constexpr size_t kRolesMax = 1'000;
-inline constexpr size_t kManagedPoliciesMax = 1'500;  // of the account
-inline constexpr size_t kAttachedPoliciesMax = 10;    // of one user, group or role
+inline constexpr size_t kManagedPoliciesMax = 1'500;  // in the account
+inline constexpr size_t kAttachedPoliciesMax = 10;    // for one user, group or role
 inline constexpr size_t kGroupsPerUserMax = 10;
 inline constexpr size_t kKeysPerUserMax = 2;
 inline constexpr size_t kPolicyVersionsMax = 5;
@@ -50,7 +50,7 @@ std::vector<const AccessKey*> keys_of(const Identities& identities, std::string_
 Result<void> add_user(Identities& identities, User user);
 Result<void> add_group(Identities& identities, Group group);
 Result<void> add_role(Identities& identities, Role role);
-// A new name and path of a user or group ("": as it is); its keys and memberships follow.
+// Change the name and path of a user or group ("": unchanged). Its keys and memberships are kept.
 Result<void> rename_user(Identities& identities, std::string_view name, std::string new_name,
                          std::string new_path);
 Result<void> rename_group(Identities& identities, std::string_view name, std::string new_name,
@@ -81,7 +81,7 @@ Result<void> set_boundary(Identities& identities, EntityKind kind, std::string_v
 
 // -- managed policies
 Result<void> add_managed_policy(Identities& identities, VersionedPolicy policy);
-// Answers the new version's number.
+// Returns the number of the new version.
 Result<int> add_policy_version(Identities& identities, std::string_view arn, Document document,
                                bool make_default, Instant at);
 Result<void> set_default_version(Identities& identities, std::string_view arn,
@@ -89,10 +89,10 @@ Result<void> set_default_version(Identities& identities, std::string_view arn,
 Result<void> remove_policy_version(Identities& identities, std::string_view arn,
                                    std::string_view version);
 Result<void> remove_managed_policy(Identities& identities, std::string_view arn);
-// "v3" -> 3. Errors: not_found, with AWS's text.
+// Finds a version by a text such as "v3". Errors: not_found, with AWS's text.
 Result<const PolicyVersion*> version_of(const VersionedPolicy& policy, std::string_view version);
 
-// -- tags. Keys compare ignoring case, as IAM's
+// -- tags. The case of keys is ignored, as in IAM
 Result<void> tag(Identities& identities, EntityKind kind, std::string_view name,
                  const std::vector<Tag>& tags);
 Result<void> untag(Identities& identities, EntityKind kind, std::string_view name,
@@ -101,7 +101,7 @@ Result<void> tag_policy(Identities& identities, std::string_view arn, const std:
 Result<void> untag_policy(Identities& identities, std::string_view arn,
                           const std::vector<std::string>& keys);
 
-// The tags after an addition, and without some. Errors: exhausted.
+// Return the tags after an addition, and after a removal. Errors: exhausted.
 Result<std::vector<Tag>> with_tags(std::vector<Tag> tags, const std::vector<Tag>& add);
 std::vector<Tag> without_tags(std::vector<Tag> tags, const std::vector<std::string>& keys);
 

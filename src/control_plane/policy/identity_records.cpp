@@ -14,7 +14,7 @@ namespace {
 
 // -- forms --------------------------------------------------------------------------------------
 
-// A document of an earlier version that is not understood denies everything.
+// Parses a stored document. A document of another version that cannot be parsed denies everything.
 Document stored_document(std::string text, PolicyKind kind) {
   auto parsed = parse_policy(text, kind);
   return {std::move(text), parsed ? *std::move(parsed) : deny_everything()};
@@ -35,7 +35,7 @@ constexpr DocumentForm kIdentityPolicy{PolicyKind::identity};
 constexpr DocumentForm kTrustPolicy{PolicyKind::trust};
 constexpr DocumentForm kResourcePolicy{PolicyKind::resource};
 
-// By policy name.
+// The documents by policy name.
 struct InlinePoliciesForm {
   using Value = std::map<std::string, Document>;
   static Json write(const Value& policies) {
@@ -167,7 +167,7 @@ void compare(std::string_view kind, const Identities::Table<T>& before,
 
 // -- reading ------------------------------------------------------------------------------------
 
-// Refuses a record without a member that has no default.
+// Checks that a record has the members without default values.
 Result<void> check_has(const Json& json, std::initializer_list<const char*> members) {
   for (const char* member : members)
     if (const auto found = json.find(member); found == json.end() || found->is_null())
@@ -182,7 +182,7 @@ bool in_config(const Identities::Table<T>& table, const std::string& name) {
   });
 }
 
-// Users, groups, roles and instance profiles: `T` is an Entity.
+// Adds a user, group, role or instance profile; `T` is an Entity.
 template <class T, class Record>
 Result<void> add_entity_record(Identities& identities, const Identities::Table<T>& table,
                                const Record& record, const std::string& name, const Json& json) {

@@ -1,9 +1,9 @@
 // Converts users, groups, roles, instance profiles, managed policies and access keys to JSON
 // documents, one for each record, and back.
 //
-// Identities of the configuration file and AWS managed policies are not written: they come from the
-// file and from this program. A record that cannot be read is set aside and reported; the rest is
-// served.
+// Identities of the configuration file and AWS managed policies are not stored: they come from the
+// file and from this program. A record that cannot be read is reported and ignored; the other
+// records are used.
 //
 // Threads: pure.
 // Format:  docs/formats/ledger.md, table `records`. Members that are missing take their defaults.
@@ -23,10 +23,9 @@ namespace trainyard::policy {
 
 using RecordName = std::pair<std::string, std::string>;  // kind, name
 
-// nothing: the record is removed.
 struct RecordChange {
   RecordName name;
-  std::optional<Json> document;
+  std::optional<Json> document;  // nullopt: remove the record
 };
 
 inline constexpr std::string_view kUserRecord = "user", kGroupRecord = "group",
@@ -34,16 +33,16 @@ inline constexpr std::string_view kUserRecord = "user", kGroupRecord = "group",
                                   kKeyRecord = "access_key", kBucketPolicyRecord = "bucket_policy",
                                   kInstanceProfileRecord = "instance_profile";
 
-// The records that turn `before` into `after`.
+// Returns the changes of records that convert `before` into `after`.
 std::vector<RecordChange> difference(const Identities& before, const Identities& after);
 
-// Opens the sealed secret of an access key.
+// Decrypts the secret of an access key.
 using Unseal =
     std::function<Result<std::string>(const std::string& sealed, const std::string& key_id)>;
 
-// Adds the record to `identities` unless it is of another kind, or the configuration file defines
-// an entity of that name (names compare ignoring case). Errors: invalid, corrupt; then nothing is
-// added.
+// Adds the record to `identities`. Records of other kinds are ignored, and so are records for which
+// the configuration file defines an entity of the same name (ignoring case). Errors: invalid,
+// corrupt; nothing is added then.
 Result<void> add_record(Identities& identities, const RecordName& name, const Json& document,
                         const Unseal& unseal);
 

@@ -65,7 +65,7 @@ Identities with_all() {
   return identities;
 }
 
-TEST(IdentityRecords, AreReadBackAsTheyWere) {
+TEST(IdentityRecords, RoundTrip) {
   const Identities before = *identities_of(kAccount, {}), after = with_all();
   const auto changes = difference(before, after);
   ASSERT_EQ(changes.size(), 7u) << "built-in policies are not written";
@@ -80,7 +80,7 @@ TEST(IdentityRecords, AreReadBackAsTheyWere) {
   EXPECT_EQ(again.find_key("AKIA1")->secret, "sealed");
 }
 
-// The bytes that ledgers hold.
+// Compares with the bytes that existing ledgers contain.
 TEST(IdentityRecords, KeepTheirBytes) {
   const std::string text = dump(Json(kAllow));
   const std::map<std::string, std::string> golden = {
@@ -119,7 +119,7 @@ TEST(IdentityRecords, IncludeRemovals) {
   EXPECT_FALSE(changes.front().document);
 }
 
-TEST(IdentityRecords, InvalidRecordsAreRejectedAndAddNothing) {
+TEST(IdentityRecords, RejectInvalidRecordsAndAddNothing) {
   Identities identities = *identities_of(kAccount, {});
   for (const Json& broken :
        {Json::object(), Json{{"path", 7}}, Json{{"path", "/"}, {"groups", 7}},
@@ -147,7 +147,7 @@ TEST(IdentityRecords, InvalidRecordsAreRejectedAndAddNothing) {
   EXPECT_TRUE(add_record(identities, {"another_kind", "x"}, Json::object(), opened));
 }
 
-TEST(IdentityRecords, InvalidDocumentsDenyEverything) {
+TEST(IdentityRecords, DenyEverythingWithInvalidDocuments) {
   Identities identities = *identities_of(kAccount, {});
   ASSERT_TRUE(add_record(
       identities, {"user", "ann"},
@@ -159,7 +159,7 @@ TEST(IdentityRecords, InvalidDocumentsDenyEverything) {
       << "a group that is not there might have denied it";
 }
 
-TEST(IdentitySeeds, ShadowRecordsOfTheSameName) {
+TEST(IdentitySeeds, HideStoredRecordsOfTheSameName) {
   IdentitySeed seed;
   seed.users = {{.name = "Ann", .policies = {"AmazonS3FullAccess"}}};
   Identities identities = *identities_of(kAccount, seed);
@@ -168,7 +168,7 @@ TEST(IdentitySeeds, ShadowRecordsOfTheSameName) {
   EXPECT_TRUE(identities.find_user("Ann")->from_config);
 }
 
-TEST(IdentitySeeds, NameTheirFaults) {
+TEST(IdentitySeeds, ReportErrorsWithTheEntry) {
   const auto fault = [](IdentitySeed seed) {
     const auto made = identities_of(kAccount, seed);
     return made ? "none" : made.error().message;
@@ -190,7 +190,7 @@ TEST(IdentitySeeds, NameTheirFaults) {
             std::string::npos);
 }
 
-TEST(IdentityChanges, ARenamedUserTakesTheKeysAndNotThoseOfAnother) {
+TEST(IdentityChanges, KeepTheKeysOfARenamedUserOnly) {
   Identities identities = with_all();
   AccessKey orphan;
   orphan.id = "AKIA2";

@@ -14,8 +14,8 @@ namespace trainyard::policy {
 namespace {
 
 constexpr std::string_view kAwsPolicies = "arn:aws:iam::aws:policy/";
-constexpr size_t kNameBytesMax = 64;       // IAM's, of users and roles
-constexpr size_t kLongNameBytesMax = 128;  // of groups and policies
+constexpr size_t kNameBytesMax = 64;       // IAM's limit for users and roles
+constexpr size_t kLongNameBytesMax = 128;  // IAM's limit for groups and policies
 
 bool is_name(std::string_view name, size_t bytes_max) {
   return !name.empty() && name.size() <= bytes_max &&
@@ -29,14 +29,14 @@ Result<Document> document_of(const std::string& text, PolicyKind kind) {
   return Document{text, std::move(policy)};
 }
 
-// A name stands for the policy of the configuration file, else for AWS's.
+// A name refers to the policy of the configuration file, or else to the AWS managed policy.
 std::string arn_of(const Identities& identities, const std::string& policy) {
   if (policy.starts_with("arn:")) return policy;
   std::string own = identities.policy_arn("/", policy);
   return identities.find_policy(own) ? own : std::string(kAwsPolicies) + policy;
 }
 
-// AWS managed policies are known by now; others may still be made through the API.
+// An ARN of an unknown AWS managed policy is an error; other policies may be created later.
 Result<std::string> known_arn(const Identities& identities, const std::string& policy) {
   std::string arn = arn_of(identities, policy);
   if (arn.starts_with(kAwsPolicies) && !identities.find_policy(arn))
@@ -86,7 +86,7 @@ Result<void> add_seed_user(Identities& identities, const SeedEntity& seed) {
   User user;
   TRY(fill(identities, seed, "AIDA", EntityKind::user, user));
   for (const std::string& group : seed.groups) {
-    // Membership in a group that is made through the API could not be undone there.
+    // The API could not remove a membership in a group that the API created.
     if (!identities.find_group(group))
       return invalid("unknown group " + group + ": add a [[group]]");
     user.groups.insert(group);
@@ -123,7 +123,7 @@ Result<void> add_seed_keys(Identities& identities, const std::vector<SeedKey>& k
     key.user = seed.user;
     key.owner = seed.user == keys.front().user;
     key.from_config = true;
-    if (identities.find_key(key.id)) return invalid("access key " + key.id + " is given twice");
+    if (identities.find_key(key.id)) return invalid("access key " + key.id + " is defined twice");
     identities.put(std::move(key));
   }
   return {};
@@ -142,7 +142,7 @@ std::string built_in_trust(const std::string& account) {
 }
 
 std::string seed_id(std::string_view prefix, std::string_view name) {
-  // FNV-1a, twice: ids need to be stable, not secret.
+  // Two FNV-1a hashes: ids must be stable, not secret.
   static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
   std::string id(prefix);
   const std::string text = id + std::string(name);

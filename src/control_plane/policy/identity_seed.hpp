@@ -1,7 +1,7 @@
 // Makes the users, groups, roles, policies and access keys that the configuration file defines.
 //
 // Threads: plain values and a pure function.
-// Errors:  invalid, naming the entry ("user ann: ..") and what is wrong with it.
+// Errors:  invalid, with the entry ("user ann: ..") and its error.
 #pragma once
 
 #include <cstdint>
@@ -49,19 +49,18 @@ struct IdentitySeed {
   std::vector<SeedPolicy> policies;
 };
 
-// The trust policy of an undefined role: it trusts services that run jobs, and principals of the
-// account whose own policy allows them to assume it.
+// Returns the trust policy of undefined roles. It trusts services that run jobs, and principals of
+// the account whose identity policies allow them to assume the role.
 std::string built_in_trust(const std::string& account);
 
-// An id that depends on the name alone ("AIDA.."), for entities that no record keeps.
+// Returns an id ("AIDA..") that depends only on the name, for entities without a record.
 std::string seed_id(std::string_view prefix, std::string_view name);
 
-// The snapshot of the configuration file alone, with AWS managed policies.
+// Returns a snapshot of the identities in the configuration file and the AWS managed policies.
 Result<Identities> identities_of(const std::string& account, const IdentitySeed& seed);
 
-// Keys and users of the configuration file that have no permissions, each with the line that would
-// change it.
-// Empty: none.
+// Returns a warning for each key and user of the configuration file that has no permissions, with
+// the line that would grant some.
 std::vector<std::string> seed_warnings(const Identities& identities);
 
 }  // namespace trainyard::policy

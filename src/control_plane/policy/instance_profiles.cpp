@@ -62,7 +62,7 @@ Result<void> add_role_to_instance_profile(Identities& identities, std::string_vi
 Result<void> remove_role_from_instance_profile(Identities& identities, std::string_view name,
                                                std::string_view role) {
   InstanceProfile profile = *TRY(instance_profile_of(identities, name));
-  // A role of the configuration file may have gone from it, and still be in the profile.
+  // The profile may contain a role that was removed from the configuration file.
   if (profile.role != role)
     return not_found("The role with name " + std::string(role) + " cannot be found.");
   profile.role.clear();

@@ -1,8 +1,7 @@
-// Changes of instance profiles, as IAM's operations make them: a profile hands one role to virtual
-// machines. This server has none, so a profile is a description that set-up scripts create and
-// read.
+// Changes instance profiles, as IAM's operations do. On AWS a profile gives a role to virtual
+// machines. This server has no virtual machines; set-up scripts can create and read profiles.
 //
-// Each function edits a copy of the snapshot that is not published yet; after an error the copy is
+// Each function edits a copy of the snapshot that is not yet published; after an error the copy is
 // discarded.
 //
 // Threads: pure.
@@ -22,7 +21,7 @@ inline constexpr size_t kInstanceProfilesMax = 1'000;  // AWS's default quota
 
 Result<const InstanceProfile*> instance_profile_of(const Identities& identities,
                                                    std::string_view name);
-// The profiles with this role, by name.
+// Returns the profiles with this role, sorted by name.
 std::vector<const InstanceProfile*> instance_profiles_with(const Identities& identities,
                                                            std::string_view role);
 
@@ -32,7 +31,7 @@ Result<void> add_role_to_instance_profile(Identities& identities, std::string_vi
                                           std::string_view role);
 Result<void> remove_role_from_instance_profile(Identities& identities, std::string_view name,
                                                std::string_view role);
-// Tag keys compare ignoring case, as IAM's.
+// The case of tag keys is ignored, as in IAM.
 Result<void> tag_instance_profile(Identities& identities, std::string_view name,
                                   const std::vector<Tag>& tags);
 Result<void> untag_instance_profile(Identities& identities, std::string_view name,

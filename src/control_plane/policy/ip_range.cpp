@@ -9,9 +9,9 @@
 namespace trainyard::policy {
 namespace {
 
-constexpr size_t kGroups = 8;  // of 16 bits, in an IPv6 address
+constexpr size_t kGroups = 8;  // groups of 16 bits in an IPv6 address
 
-// A decimal number without sign or leading zero (which some readers take for octal).
+// Parses a decimal number without sign or leading zero (which some parsers treat as octal).
 std::optional<unsigned> decimal(std::string_view text, unsigned max) {
   if (text.empty() || text.size() > 3 || (text[0] == '0' && text.size() > 1)) return std::nullopt;
   unsigned value = 0;
@@ -35,7 +35,7 @@ std::optional<IpAddress> parse_v4(std::string_view text) {
   return address;
 }
 
-// Groups of one side of "::", a dotted IPv4 tail included, as bytes.
+// Returns the groups on one side of "::" as bytes, including an IPv4 address at the end.
 std::optional<std::vector<uint8_t>> parse_groups(std::string_view text, bool may_end_in_v4) {
   std::vector<uint8_t> bytes;
   if (text.empty()) return bytes;
@@ -88,7 +88,7 @@ IpAddress unmapped(const IpAddress& address) {
   return v4;
 }
 
-// As written, without unmapping.
+// Parses an address without unmapping it.
 Result<IpAddress> parse_written(std::string_view text) {
   const auto found = text.find(':') == std::string_view::npos ? parse_v4(text) : parse_v6(text);
   if (!found) return invalid("invalid IP address: '" + shorten(text, 60) + "'");

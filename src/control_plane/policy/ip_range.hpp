@@ -1,6 +1,6 @@
-// Compares IP addresses with CIDR ranges, of version 4 or 6, as condition operators do.
+// Compares IPv4 and IPv6 addresses with CIDR ranges, for condition operators.
 //
-// An IPv4 address mapped into IPv6 (::ffff:192.0.2.1) is the IPv4 address.
+// An IPv4 address that is mapped into IPv6 (::ffff:192.0.2.1) equals the IPv4 address.
 //
 // Threads: plain values. Errors: invalid, naming the text.
 #pragma once
@@ -25,7 +25,7 @@ struct IpRange {
 };
 
 Result<IpAddress> parse_ip_address(std::string_view text);
-// "192.0.2.0/24", "2001:db8::/32", or one address.
+// Parses "192.0.2.0/24", "2001:db8::/32", or one address.
 Result<IpRange> parse_ip_range(std::string_view text);
 
 }  // namespace trainyard::policy

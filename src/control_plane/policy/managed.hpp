@@ -1,9 +1,9 @@
 // Defines the built-in managed policies, arn:aws:iam::aws:policy/NAME, which every account has.
 //
-// Names are AWS's, so that scripts which attach them work; the documents are our own and speak of
-// the services that this server answers.
+// Names are those of AWS, so that scripts that attach them work. The documents were written for the
+// services of this server.
 //
-// Threads: immutable, made at the first call, shared for the life of the program.
+// Threads: immutable; made at the first call and shared until the program ends.
 #pragma once
 
 #include <memory>
@@ -24,9 +24,9 @@ struct ManagedPolicy {
   std::string arn() const;
 };
 
-// In the order of their names.
+// Returns the policies sorted by name.
 std::span<const ManagedPolicy> managed_policies();
-// nullptr: not a built-in policy.
+// Returns nullptr if the ARN is not one of a built-in policy.
 const ManagedPolicy* find_managed_policy(std::string_view arn);
 
 }  // namespace trainyard::policy

@@ -20,7 +20,7 @@ bool allows(std::string_view name, std::string action, std::string resource) {
   return evaluate(request, policies).verdict == Verdict::allowed;
 }
 
-TEST(ManagedPolicies, AllParseAndAreFoundByTheirArn) {
+TEST(ManagedPolicies, ParseAndAreFoundByTheirArn) {
   for (const std::string_view name :
        {"AdministratorAccess", "PowerUserAccess", "ReadOnlyAccess", "AmazonSageMakerFullAccess",
         "AmazonS3FullAccess", "AmazonS3ReadOnlyAccess", "AWSBatchFullAccess",
@@ -53,7 +53,7 @@ TEST(ManagedPolicies, AllowOnlyActionsThatTheirNamesImply) {
                      "arn:aws:s3:::sagemaker-eu-west-1-123456789012/x"));
   EXPECT_FALSE(allows("AmazonSageMakerFullAccess", "s3:PutObject", object));
   EXPECT_FALSE(allows("AmazonSageMakerFullAccess", "iam:PassRole", role))
-      << "only to SageMaker, and by name";
+      << "allowed only for SageMaker, and for matching names";
   EXPECT_TRUE(allows("AmazonSageMakerFullAccess", "fsx:DescribeFileSystems", "*"));
   EXPECT_TRUE(allows("AmazonFSxFullAccess", "fsx:DeleteFileSystem", "*"));
   EXPECT_FALSE(allows("AmazonFSxReadOnlyAccess", "fsx:DeleteFileSystem", "*"));

@@ -26,32 +26,32 @@ bool match_resource(const RequestView& view, const Statement& statement) {
     if (matched && *matched) return !statement.not_resource;
   }
   if (!statement.not_resource) return false;
-  // A variable without a value is like no resource: "all but it" denies everything, but allows
-  // nothing.
+  // A resource with a variable without a value matches nothing. So a Deny with NotResource applies
+  // to every resource; an Allow with NotResource applies to none.
   return !unknown || statement.effect == Effect::deny;
 }
 
-Grant match_everyone(const RequestView& view) {
-  return view.request.role_arn.empty() ? Grant::direct : Grant::role;
+PrincipalMatch match_everyone(const RequestView& view) {
+  return view.request.role_arn.empty() ? PrincipalMatch::direct : PrincipalMatch::role;
 }
 
-Grant match_listed(const RequestView& view, const PrincipalSet& set) {
+PrincipalMatch match_listed(const RequestView& view, const PrincipalSet& set) {
   const Request& request = view.request;
   if (contains(set.arns, request.principal_arn) || contains(set.services, request.service) ||
       contains(set.federated, request.federated))
-    return Grant::direct;
-  if (view.is_root && contains(set.accounts, request.account)) return Grant::direct;
-  if (contains(set.arns, request.role_arn)) return Grant::role;
+    return PrincipalMatch::direct;
+  if (view.is_root && contains(set.accounts, request.account)) return PrincipalMatch::direct;
+  if (contains(set.arns, request.role_arn)) return PrincipalMatch::role;
   if (set.everyone) return match_everyone(view);
-  return contains(set.accounts, request.account) ? Grant::account : Grant::none;
+  return contains(set.accounts, request.account) ? PrincipalMatch::account : PrincipalMatch::none;
 }
 
-Grant match_principal(const RequestView& view, const Statement& statement) {
-  if (!statement.principal) return Grant::direct;
-  const Grant listed = match_listed(view, *statement.principal);
+PrincipalMatch match_principal(const RequestView& view, const Statement& statement) {
+  if (!statement.principal) return PrincipalMatch::direct;
+  const PrincipalMatch listed = match_listed(view, *statement.principal);
   if (!statement.not_principal) return listed;
-  // An account in NotPrincipal excepts its root only, as on AWS; a role excepts its sessions.
-  return listed > Grant::account ? Grant::none : match_everyone(view);
+  // As on AWS, an account in NotPrincipal excepts only its root; a role excepts its sessions.
+  return listed > PrincipalMatch::account ? PrincipalMatch::none : match_everyone(view);
 }
 
 }  // namespace
@@ -62,14 +62,15 @@ RequestView::RequestView(const Request& request)
       is_root(!request.account.empty() && request.principal_arn.ends_with(":root") &&
               request.role_arn.empty()) {}
 
-Grant match_statement(const RequestView& view, const Statement& statement) {
-  if (!match_action(view, statement) || !match_resource(view, statement)) return Grant::none;
-  const Grant grant = match_principal(view, statement);
-  if (grant == Grant::none) return grant;
+PrincipalMatch match_statement(const RequestView& view, const Statement& statement) {
+  if (!match_action(view, statement) || !match_resource(view, statement))
+    return PrincipalMatch::none;
+  const PrincipalMatch match = match_principal(view, statement);
+  if (match == PrincipalMatch::none) return match;
   const bool denies = statement.effect == Effect::deny;
   for (const Condition& condition : statement.conditions)
-    if (!condition.holds(view.request.values, denies)) return Grant::none;
-  return grant;
+    if (!condition.holds(view.request.values, denies)) return PrincipalMatch::none;
+  return match;
 }
 
 }  // namespace trainyard::policy

@@ -1,4 +1,4 @@
-// Matches one statement against a request. For the module's own sources and tests.
+// Matches one statement against a request. Only this module and its tests include it.
 //
 // Threads: pure.
 #pragma once
@@ -10,15 +10,15 @@
 
 namespace trainyard::policy {
 
-// Tells how directly a statement names the principal, in rising order.
-enum class Grant {
-  none,     // not at all
+// PrincipalMatch says how directly a statement names the principal, in ascending order.
+enum class PrincipalMatch {
+  none,     // the statement does not match
   account,  // it names the principal's account
   role,     // it names the role of the principal's session
-  direct,   // it names the principal, or belongs to it
+  direct,   // it names the principal, or is part of an identity policy of it
 };
 
-// A request with the values that are computed once for all statements. Borrows the request.
+// A request with values that are computed once for all statements. The request must outlive it.
 struct RequestView {
   explicit RequestView(const Request& request);
   const Request& request;
@@ -26,7 +26,7 @@ struct RequestView {
   bool is_root = false;  // the principal is the account's root
 };
 
-// none: the statement does not match.
-Grant match_statement(const RequestView& request, const Statement& statement);
+// Returns none if the statement does not match.
+PrincipalMatch match_statement(const RequestView& request, const Statement& statement);
 
 }  // namespace trainyard::policy

@@ -1,5 +1,5 @@
-// Reads a document into statements. There is one function per element. The texts of errors come
-// from IAM, and for bucket policies from S3.
+// Parses a document into statements, with one function for each element. The texts of errors are
+// those of IAM, and for bucket policies those of S3.
 #include <algorithm>
 #include <set>
 
@@ -28,7 +28,7 @@ size_t size_max(PolicyKind kind) {
   return 0;
 }
 
-// Errors: invalid also for nesting beyond kDepthMax and for a member that occurs twice.
+// Parses JSON. Errors: invalid, also for nesting beyond kDepthMax and for repeated members.
 Result<Json> parse_document(std::string_view text) {
   bool refused = false;
   std::vector<std::set<std::string>> members(1);
@@ -53,7 +53,7 @@ Result<std::string> text_member(const Json& object, std::string_view name) {
   return found->get<std::string>();
 }
 
-// A text, or an array of texts.
+// Reads a text, or an array of texts.
 Result<std::vector<std::string>> texts(const Json& value) {
   std::vector<std::string> list;
   const size_t count = value.is_array() ? value.size() : 1;
@@ -77,8 +77,7 @@ bool is_partition(std::string_view text) {
   return text == "aws" || text == "aws-cn" || text == "aws-us-gov" || text == "*";
 }
 
-// -- actions and resources
-// ---------------------------------------------------------------------------
+// -- actions and resources -----------------------------------------------------------------------
 
 Result<void> check_action(const std::string& action) {
   if (action == "*") return ok();
@@ -94,7 +93,7 @@ Result<void> check_action(const std::string& action) {
 Result<void> check_resource(const std::string& resource, PolicyKind kind) {
   if (resource == "*") return ok();
   const auto parts = split(resource, ':');
-  // A '*' at the end may stand for the components that are left.
+  // A '*' at the end may replace all remaining components.
   const bool whole = parts.size() >= 6 || (parts.size() >= 3 && resource.ends_with('*'));
   if (!whole || parts[0] != "arn") {
     if (kind == PolicyKind::resource) return invalid("Policy has invalid resource");
@@ -106,7 +105,7 @@ Result<void> check_resource(const std::string& resource, PolicyKind kind) {
   return ok();
 }
 
-// The member NAME or NotNAME of a statement; sets `negated` for the second. Null: neither.
+// Returns the member NAME or NotNAME of a statement, or nullptr. Sets `negated` for NotNAME.
 Result<const Json*> either(const Json& statement, const std::string& name, bool& negated) {
   const auto plain = statement.find(name), other = statement.find("Not" + name);
   if (plain != statement.end() && other != statement.end()) return syntax_error();
@@ -152,8 +151,7 @@ Result<void> parse_resources(const Json& json, PolicyKind kind, bool variables,
   return ok();
 }
 
-// -- principals
-// --------------------------------------------------------------------------------------
+// -- principals ----------------------------------------------------------------------------------
 
 Error invalid_principal(PolicyKind kind, std::string_view type, std::string_view value) {
   if (kind == PolicyKind::resource) return invalid("Invalid principal in policy");
@@ -161,7 +159,7 @@ Error invalid_principal(PolicyKind kind, std::string_view type, std::string_view
                  shorten(value, 200) + "\"");
 }
 
-// "AWS": an account, its root, a user, a role, a session.
+// Adds a principal of type "AWS": an account, its root, a user, a role or a session.
 bool add_aws_principal(const std::string& value, PrincipalSet& set) {
   if (value == "*") return set.everyone = true;
   if (is_account(value)) return set.accounts.push_back(value), true;
@@ -217,8 +215,7 @@ Result<void> parse_principal(const Json& json, PolicyKind kind, Statement& state
   return ok();
 }
 
-// -- statements
-// --------------------------------------------------------------------------------------
+// -- statements ----------------------------------------------------------------------------------
 
 Result<void> parse_conditions(const Json& json, bool variables, Statement& statement) {
   const auto found = json.find("Condition");

@@ -9,8 +9,7 @@
 namespace trainyard::policy {
 namespace {
 
-// -- '*' alone: bytes
-// --------------------------------------------------------------------------------
+// -- '*' alone: bytes ----------------------------------------------------------------------------
 
 bool match_many(std::string_view pattern, std::string_view text) {
   size_t star = pattern.find(kAnyMany);
@@ -18,8 +17,8 @@ bool match_many(std::string_view pattern, std::string_view text) {
   if (!text.starts_with(pattern.substr(0, star))) return false;
   text.remove_prefix(star);
   pattern.remove_prefix(star + 1);
-  // The earliest match of each part between two stars leaves the most text to the rest, so that no
-  // choice is ever undone.
+  // The earliest match of each part between two stars leaves the most text for the other parts, so
+  // no backtracking is needed.
   while ((star = pattern.find(kAnyMany)) != std::string_view::npos) {
     const std::string_view part = pattern.substr(0, star);
     if (!part.empty()) {
@@ -34,14 +33,13 @@ bool match_many(std::string_view pattern, std::string_view text) {
   return text.ends_with(pattern);
 }
 
-// -- with '?': code points
-// ---------------------------------------------------------------------------
+// -- with '?': code points -----------------------------------------------------------------------
 
 constexpr char32_t kManyPoint = 0xffff'ffff, kOnePoint = 0xffff'fffe;
-// a byte that is not UTF-8 counts as a character of its own
+// a byte that is not UTF-8 is treated as a separate character
 constexpr char32_t kBadByte = 0x11'0000;
 
-// Bytes of the well-formed sequence at the start of `text`, else 1.
+// Returns the length of the well-formed sequence at the start of `text`, or 1.
 size_t sequence_length(std::string_view text) {
   const auto lead = uint8_t(text[0]);
   const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 1;
@@ -76,8 +74,8 @@ bool same(std::u32string_view part, std::u32string_view text) {
   return true;
 }
 
-// The end of the earliest place of `part` in `text`: Shift-And (Baeza-Yates and Gonnet), a bit per
-// character of the part, 64 of them a step.
+// Returns the end of the first occurrence of `part` in `text`. The algorithm is Shift-And
+// (Baeza-Yates and Gonnet), with one bit for each character of the part, 64 in one step.
 std::optional<size_t> end_of_first(std::u32string_view part, std::u32string_view text) {
   if (part.empty()) return 0;
   const size_t words = (part.size() + 63) / 64;
@@ -118,7 +116,7 @@ bool match_points(std::u32string_view pattern, std::u32string_view text) {
   return text.size() >= pattern.size() && same(pattern, text.substr(text.size() - pattern.size()));
 }
 
-// The six components of an ARN; the last has all colons that are left.
+// Returns the six components of an ARN; the last may contain colons.
 std::optional<std::vector<std::string_view>> components(std::string_view text) {
   std::vector<std::string_view> parts;
   for (int i = 0; i < 5; ++i) {
@@ -168,7 +166,7 @@ Result<Pattern> Pattern::compile(std::string_view text, PatternOptions options) 
   return pattern;
 }
 
-// `at` is behind "${"; returns the place behind its "}".
+// Compiles the variable whose name begins at `at`, after "${". Returns the offset after its "}".
 Result<size_t> Pattern::compile_variable(std::string_view text, size_t at) {
   const Error bad = invalid("Invalid policy variable in policy.");
   if (text.size() >= at + 2 && text[at + 1] == '}' && std::strchr("*?$", text[at])) {
@@ -233,7 +231,7 @@ std::optional<std::string> Pattern::expand(const ConditionValues& values) const 
     const auto found = values.find_lower(variable.lower_key);
     if (found.size() > 1 || (found.empty() && !variable.fallback)) return std::nullopt;
     const std::string& value = found.empty() ? *variable.fallback : found[0];
-    // Bytes outside UTF-8 would be taken for wildcards.
+    // These bytes, which are not UTF-8, would become wildcards.
     if (value.find_first_of("\xfe\xff") != std::string::npos) return std::nullopt;
     expanded += value;
   }

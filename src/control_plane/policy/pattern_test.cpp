@@ -41,7 +41,7 @@ TEST(Pattern, WildcardsSpanColonsAndSlashes) {
     EXPECT_EQ(match(pattern, text), expected) << pattern << " on " << text;
 }
 
-TEST(Pattern, VariablesAreLiteralText) {
+TEST(Pattern, TreatsValuesOfVariablesAsLiteralText) {
   ConditionValues values;
   values.set("aws:username", "a*");
   values.set("AWS:PrincipalTag/Team", "red");
@@ -53,33 +53,34 @@ TEST(Pattern, VariablesAreLiteralText) {
   EXPECT_EQ(match("${aws:PrincipalTag/Missing}", "", values), std::nullopt);
   EXPECT_EQ(match("${aws:PrincipalTag/Missing, 'blue'}", "blue", values), true);
   EXPECT_EQ(match("${aws:PrincipalTag/Team, 'blue'}", "blue", values), false);
-  EXPECT_EQ(match("${aws:TagKeys}", "one", values), std::nullopt) << "several values are no text";
+  EXPECT_EQ(match("${aws:TagKeys}", "one", values), std::nullopt)
+      << "a key with several values is not a text";
   EXPECT_EQ(match("${*}${?}${$}", "*?$", values), true);
   EXPECT_EQ(match("a${*}", "ab", values), false);
   EXPECT_EQ(match("$x", "$x", values), true);
 }
 
-TEST(Pattern, VariablesWhereTheyAreOff) {
+TEST(Pattern, IgnoresVariablesWhenDisabled) {
   EXPECT_EQ(match("${aws:username}", "${aws:username}", {}, {.variables = false}), true);
   EXPECT_EQ(match("a*", "a*", {}, {.wildcards = false}), true);
   EXPECT_EQ(match("a*", "ab", {}, {.wildcards = false}), false);
 }
 
-// A value with the bytes that compiled patterns use inside must not become a wildcard.
-TEST(Pattern, AValueCannotSmuggleWildcards) {
+// The bytes that mark wildcards in compiled patterns must not be wildcards in values.
+TEST(Pattern, AcceptsNoWildcardBytesInValues) {
   ConditionValues values;
   values.set("aws:username", std::string("\xff"));
   EXPECT_EQ(match("home/${aws:username}", "home/secret", values), std::nullopt);
   EXPECT_EQ(match("home/x", "home/\xff"), false);
 }
 
-TEST(Pattern, RefusesBrokenVariables) {
+TEST(Pattern, RejectsInvalidVariables) {
   for (const char* text : {"${", "${}", "${aws:username", "${a, }", "${a, 'b}", "${a, 'b' c}"})
     EXPECT_FALSE(Pattern::compile(text, {.variables = true})) << text;
 }
 
-// Would not end in the life of a machine if a wildcard were ever tried twice.
-TEST(Pattern, HostilePatternsEnd) {
+// With backtracking, these comparisons would practically never end.
+TEST(Pattern, MatchesHostilePatternsInBoundedTime) {
   std::string stars, marks;
   for (int i = 0; i < 500; ++i) stars += "a*", marks += "?*a";
   const std::string text(100'000, 'a');
@@ -88,7 +89,7 @@ TEST(Pattern, HostilePatternsEnd) {
   EXPECT_EQ(match("*" + std::string(1'000, '?') + "b*", text), false);
 }
 
-TEST(Pattern, ArnsMatchByComponent) {
+TEST(Pattern, MatchesArnsByComponent) {
   const auto arn = [](std::string_view pattern, std::string_view text) {
     const auto compiled = Pattern::compile(pattern, {});
     return matches_arn(compiled->text(), text);

@@ -1,5 +1,4 @@
-// Any bytes as a policy document of each kind: the result is a policy or an error; what parses is
-// evaluated and simulated.
+// Parses any bytes as a policy document of each kind, and evaluates and simulates valid ones.
 // decoder: src/control_plane/policy/parse.cpp
 #include <cstddef>
 #include <cstdint>
@@ -24,13 +23,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const PolicyKind kind : {PolicyKind::identity, PolicyKind::resource, PolicyKind::trust}) {
     const auto parsed = parse_policy(text, kind);
     if (!parsed) {
-      CHECK(!parsed.error().message.empty(), "an error says why");
+      CHECK(!parsed.error().message.empty(), "an error has a message");
       continue;
     }
     const Policy& policy = **parsed;
-    CHECK(policy_size(text) <= text.size(), "white space only takes away");
+    CHECK(policy_size(text) <= text.size(), "the size without white space is not larger");
     CHECK(statement_spans(text).size() == policy.statements().size(),
-          "each statement has its place");
+          "each statement has a position");
     SimulatedPolicies policies;
     (kind == PolicyKind::identity ? policies.identity
                                   : policies.resource) = {{"p", "none", &policy}};

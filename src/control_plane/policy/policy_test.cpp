@@ -12,7 +12,7 @@ constexpr auto kIdentity = PolicyKind::identity;
 constexpr auto kResource = PolicyKind::resource;
 constexpr auto kTrust = PolicyKind::trust;
 
-TEST(Policy, KeepsTheDocumentAsItWas) {
+TEST(Policy, KeepsTheDocumentUnchanged) {
   const std::string json = R"( {"Version":"2012-10-17", "Id":"one",
     "Statement":[{"Sid":"A1","Effect":"Allow","NotAction":["iam:*"],"NotResource":"arn:aws:s3:::x/${aws:username}",
     "Condition":{"StringLike":{"s3:prefix":["${AWS:UserName}/*"]}, "Null":{"aws:TokenIssueTime":"true"}}}]} )";
@@ -27,7 +27,7 @@ TEST(Policy, KeepsTheDocumentAsItWas) {
             (std::vector<std::string>{"aws:username", "aws:TokenIssueTime", "s3:prefix"}));
 }
 
-TEST(Policy, SizeIsWithoutWhiteSpaceBetweenTokens) {
+TEST(Policy, HasASizeWithoutWhiteSpaceBetweenTokens) {
   EXPECT_EQ(policy_size("{ }"), 2u);
   EXPECT_EQ(policy_size("{ \"a b\" :\n\t\"c \\\" d\" }"),
             std::string_view("{\"a b\":\"c \\\" d\"}").size());
@@ -39,7 +39,7 @@ struct Refused {
   std::string json, message;
 };
 
-// With AWS's texts.
+// Documents that are rejected, with the texts of AWS.
 const Refused kRefused[] = {
     {kIdentity, "", "Syntax errors in policy."},
     {kIdentity, "[]", "Syntax errors in policy."},
@@ -138,7 +138,7 @@ TEST(Policy, RejectsPoliciesThatAwsRejects) {
   }
 }
 
-TEST(Policy, HasLimits) {
+TEST(Policy, LimitsDocuments) {
   const auto with = [](const std::string& actions) {
     return R"({"Statement":{"Effect":"Allow","Resource":"*","Action":)" + actions + "}}";
   };
@@ -153,7 +153,7 @@ TEST(Policy, HasLimits) {
   EXPECT_EQ(big.error().kind, Kind::exhausted);
   EXPECT_EQ(big.error().message, "Cannot exceed quota for PolicySize: 10240");
   EXPECT_TRUE(parse_policy(with("\"s3:x\"") + std::string(kRoleInlineBytesMax, ' '), kIdentity))
-      << "white space is free";
+      << "white space does not count";
   EXPECT_FALSE(parse_policy(with("\"s3:x\"") + std::string(kDocumentBytesMax, ' '), kIdentity));
   EXPECT_TRUE(parse_policy(with("[" + repeated("\"*\"", kValuesMax) + "]"), kIdentity));
   EXPECT_FALSE(parse_policy(with("[" + repeated("\"*\"", kValuesMax + 1) + "]"), kIdentity));

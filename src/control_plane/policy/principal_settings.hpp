@@ -1,5 +1,5 @@
-// Defines what an operator sets for principals: their keys, peers that act on their behalf, and the
-// rates of their requests.
+// Defines the settings of principals in the configuration: their keys, peers that act on their
+// behalf, and the rates of their requests.
 //
 // Threads: plain values.
 #pragma once
@@ -12,24 +12,24 @@ namespace trainyard::policy {
 struct ConfiguredKey {
   std::string id;
   std::string secret;
-  std::string user = "owner";  // whose it is: of several users each has his share and his quotas
+  std::string user = "owner";  // the user of the key; each user has a fair share and quotas
 };
 
-// Another server that may make requests on behalf of principals of this one: requests that its own
-// clients made there for a region which is this server's.
+// A Peer is another server that may make requests on behalf of principals of this server: it
+// forwards requests of its clients for a region of this server.
 struct Peer {
-  std::string access_key_id;  // the key of a user of this server that the other one signs with
-  // on whose behalf, by name; '*' stands for any text
+  std::string access_key_id;  // the key of a user of this server with which the peer signs
+  // names of principals for which it may act; '*' matches any text
   std::vector<std::string> users = {"*"}, roles = {"*"};
 };
 
 enum class OperationClass {
-  reads,    // of the control plane: Describe, List, Get ..
-  changes,  // the rest of it
+  reads,    // reading operations of the control plane: Describe, List, Get ..
+  changes,  // other operations of the control plane
   objects,  // S3
 };
 
-// Requests a second; 0: no limit.
+// The limits on requests per second; 0: no limit.
 struct RateLimits {
   double reads_per_second = 0;
   double changes_per_second = 0;

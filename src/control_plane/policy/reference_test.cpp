@@ -1,4 +1,4 @@
-// Tests random policies and requests from a seed: evaluate() and the slow reference must agree.
+// Tests that evaluate() and the slow reference agree on random policies and requests from a seed.
 #include "policy/testing/reference.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ class Maker {
  public:
   explicit Maker(uint64_t seed) : random_(seed) {}
 
-  // A document of the kind that parse_policy accepts, with so few names that they often coincide.
+  // Makes a valid document. It uses few different names, so that names often match.
   Json document(PolicyKind kind) {
     Json statements = Json::array();
     for (uint64_t left = 1 + random_.below(3); left > 0; --left)
@@ -220,7 +220,7 @@ TEST(Reference, AgreesOnRandomPoliciesAndRequests) {
       ++count[size_t(ours)];
     }
   }
-  // Each answer is frequent, so the generator's questions are hard enough.
+  // Each verdict is frequent, so the generator covers all rules.
   for (const size_t one : count) EXPECT_GT(one, size_t(kRounds) / 4);
 }
 
@@ -259,7 +259,7 @@ TEST(Reference, AgreesOnWildcards) {
   EXPECT_GT(matched, size_t(kPatternRounds) / 50);
 }
 
-// Parts longer than one machine word between two stars.
+// Tests parts between two stars that are longer than one machine word.
 TEST(Reference, AgreesOnLongParts) {
   SeededRandom random(6);
   for (int round = 0; round < 300; ++round) {

@@ -11,7 +11,7 @@
 namespace trainyard::policy {
 namespace {
 
-// Walks over well-formed JSON and counts lines.
+// A Scanner reads well-formed JSON and counts lines and columns.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
@@ -29,7 +29,7 @@ class Scanner {
       ++position_.column;
     ++at_;
   }
-  // The JSON text of the value here, which is left behind.
+  // Returns the JSON text of the value at the current position, and moves behind it.
   std::string_view skip_value() {
     skip_blanks();
     const size_t begin = at_;
@@ -59,7 +59,7 @@ class Scanner {
       if (text_[at_] == '\\') take();
     take();
   }
-  // True if a number or a word that began at `begin` continues.
+  // Returns whether a number or a word that began at `begin` continues.
   bool in_scalar(size_t begin) const {
     return std::string_view("{[\"").find(text_[begin]) == std::string_view::npos &&
            (std::isalnum(uint8_t(text_[at_])) ||
@@ -100,10 +100,11 @@ void add_matched(const RequestView& view, const std::vector<NamedPolicy>& polici
     const auto& statements = one.policy->statements();
     std::vector<TextSpan> spans;
     for (size_t i = 0; i < statements.size(); ++i) {
-      if (statements[i].effect != effect || match_statement(view, statements[i]) == Grant::none)
+      if (statements[i].effect != effect ||
+          match_statement(view, statements[i]) == PrincipalMatch::none)
         continue;
       if (spans.empty()) spans = statement_spans(one.policy->document());
-      CHECK(spans.size() == statements.size(), "each statement has its place");
+      CHECK(spans.size() == statements.size(), "each statement has a position");
       matched.push_back({one.id, one.type, statements[i].sid, spans[i].begin, spans[i].end});
     }
   }

@@ -14,7 +14,7 @@
 
 namespace trainyard::policy {
 
-// A policy with the name under which the result refers to it.
+// A policy with the name by which the result refers to it.
 struct NamedPolicy {
   std::string id;  // "readers", "PolicyInputList.1"
   // user, group, role, aws-managed, user-managed, resource, none: IAM's SourcePolicyType
@@ -36,27 +36,27 @@ struct TextPosition {
 struct MatchedStatement {
   std::string policy_id, policy_type;
   std::string statement_id;
-  TextPosition begin, end;  // of the statement in its document; end is behind its last character
+  TextPosition begin, end;  // of the statement in its document; end is after its last character
 };
 
 struct Simulation {
   Decision decision;
-  // After an explicit denial the statements that deny, otherwise those that allow.
+  // The statements that deny after an explicit denial, otherwise the statements that allow.
   std::vector<MatchedStatement> matched;
-  // keys that the policies read and the request does not have
+  // Condition keys that the policies read and the request does not have.
   std::vector<std::string> missing_keys;
-  std::optional<bool> allowed_by_boundary;  // unset: no boundary
+  std::optional<bool> allowed_by_boundary;  // nullopt: no boundary
 };
 
 Simulation simulate(const Request& request, const SimulatedPolicies& policies);
 
-// "allowed", "explicitDeny", "implicitDeny": IAM's EvalDecision.
+// Returns IAM's EvalDecision: "allowed", "explicitDeny", "implicitDeny".
 std::string_view decision_name(Verdict verdict);
 
 struct TextSpan {
   TextPosition begin, end;
 };
-// The position of each statement of a document. Requires: a document that parse_policy accepted.
+// Returns the position of each statement of a document. Requires: parse_policy() accepts it.
 std::vector<TextSpan> statement_spans(std::string_view document);
 
 }  // namespace trainyard::policy

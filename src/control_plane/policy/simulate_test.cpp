@@ -21,7 +21,7 @@ constexpr std::string_view kTwoStatements = R"({
   "Version": "2012-10-17"
 })";
 
-TEST(Simulate, ReportsWhereTheStatementsStand) {
+TEST(Simulate, ReportsPositionsOfStatements) {
   const auto spans = statement_spans(kTwoStatements);
   ASSERT_EQ(spans.size(), 2u);
   EXPECT_EQ(spans[0].begin, (TextPosition{4, 5}));

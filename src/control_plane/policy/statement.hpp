@@ -1,5 +1,4 @@
-// Parses the statements of a policy into the form in which they are evaluated. For policy's own
-// sources and tests.
+// Defines the parsed form of a policy's statements. Only this module and its tests include it.
 //
 // Threads: immutable after parsing.
 #pragma once
@@ -15,7 +14,7 @@ namespace trainyard::policy {
 
 enum class Effect { allow, deny };
 
-// Principal or NotPrincipal. ARNs are literal: only a whole "*" is a wildcard.
+// The element Principal or NotPrincipal. ARNs are literal: only "*" as a whole is a wildcard.
 struct PrincipalSet {
   bool everyone = false;               // "*"
   std::vector<std::string> accounts;   // from "123456789012" and arn:aws:iam::123456789012:root
@@ -29,9 +28,9 @@ struct Statement {
   Effect effect = Effect::deny;
   bool not_action = false, not_resource = false, not_principal = false;
   std::vector<Pattern> actions;           // in lower case
-  std::vector<Pattern> resources;         // empty in a trust policy: any
-  std::optional<PrincipalSet> principal;  // unset in an identity policy: the identity it belongs to
-  std::vector<Condition> conditions;      // all must hold
+  std::vector<Pattern> resources;         // in a trust policy empty: any
+  std::optional<PrincipalSet> principal;  // nullopt in an identity policy: its identity
+  std::vector<Condition> conditions;      // all must be true
 };
 
 }  // namespace trainyard::policy

@@ -1,9 +1,9 @@
-// A slow and obvious evaluator, for tests and the bench: it reads the JSON of a document again for
-// each question, expands every rule into the facts that it states, and matches wildcards with a
-// table. It shares no code with evaluate().
+// The reference is a slow and obvious evaluator, for tests and the bench. It parses the JSON of a
+// document again for each request, expands each statement into a set of texts, and matches
+// wildcards with a table. It shares no code with evaluate().
 //
-// Understands documents that parse_policy accepts, with dates as YYYY-MM-DDThh:mm:ssZ, IPv4 ranges
-// and IPv6 addresses in full.
+// It accepts the documents that parse_policy() accepts, but only dates as YYYY-MM-DDThh:mm:ssZ,
+// IPv4 ranges, and IPv6 addresses without "::".
 //
 // Threads: pure.
 #pragma once
@@ -30,8 +30,7 @@ inline Texts list_of(const Json& json) {
   return list;
 }
 
-// -- wildcards
-// ---------------------------------------------------------------------------------------
+// -- wildcards -----------------------------------------------------------------------------------
 
 // A character of text, or a wildcard.
 struct Token {
@@ -48,7 +47,7 @@ inline Texts characters(const std::string& text) {
   return list;
 }
 
-// nullopt: a variable has no value.
+// Splits a pattern into tokens. Returns nullopt if a variable has no value.
 inline std::optional<std::vector<Token>> tokens(const std::string& text, bool wildcards,
                                                 bool variables, const ConditionValues& values) {
   std::vector<Token> list;
@@ -87,7 +86,7 @@ inline std::optional<std::vector<Token>> tokens(const std::string& text, bool wi
   return list;
 }
 
-// can[i][j]: the first i tokens match the first j characters.
+// Matches text with a table: can[i][j] is true if the first i tokens match the first j characters.
 inline bool like(const std::vector<Token>& pattern, const Texts& text) {
   std::vector<std::vector<bool>> can(pattern.size() + 1, std::vector<bool>(text.size() + 1));
   can[0][0] = true;
@@ -129,10 +128,9 @@ inline bool arn_like(const std::vector<Token>& pattern, const std::string& text)
   return true;
 }
 
-// -- conditions
-// --------------------------------------------------------------------------------------
+// -- conditions ----------------------------------------------------------------------------------
 
-// The bits of an address as '0' and '1'; empty when it is none.
+// Returns the bits of an address as '0' and '1'; "" for an invalid address.
 inline std::string bits_of(const std::string& address) {
   unsigned part[8] = {};
   std::string bits;
@@ -165,8 +163,8 @@ bool ordered(const std::string& how, const T& found, const T& wanted) {
   return how == "GreaterThanEquals" && found >= wanted;
 }
 
-// 1: matches, 0: does not, -1: a variable has no value. `name` is without Not, IfExists and
-// quantifier.
+// Returns 1 for a match, 0 for no match, -1 if a variable has no value. `name` is the operator
+// without Not, IfExists and quantifier.
 inline int compare(const std::string& name, const std::string& found, const std::string& wanted,
                    bool variables, const ConditionValues& values) {
   if (name.starts_with("String") || name.starts_with("Arn")) {
@@ -204,7 +202,7 @@ inline bool holds(std::string name, const std::string& key, const Json& wanted, 
   const bool any = take(name, "ForAnyValue:"), all = take(name, "ForAllValues:");
   const bool if_exists = take(name, "IfExists"), negated = take(name, "Not");
   if (found.empty() && if_exists) return true;
-  // Counts the values of the request that satisfy the operator on their own.
+  // Counts the values of the request that individually meet the operator.
   size_t good = 0, matched = 0, unknown = 0;
   for (const std::string& one : found) {
     bool match = false, missing = false;
@@ -223,8 +221,7 @@ inline bool holds(std::string name, const std::string& key, const Json& wanted, 
   return matched == 0 && (denies || unknown == 0);
 }
 
-// -- statements
-// --------------------------------------------------------------------------------------
+// -- statements ----------------------------------------------------------------------------------
 
 inline bool action_matches(const Json& statement, const Request& request) {
   const bool negated = statement.contains("NotAction");
@@ -249,8 +246,8 @@ inline bool resource_matches(const Json& statement, bool variables, const Reques
   return !matched && !(unknown && statement["Effect"] == "Allow");
 }
 
-// The names by which a Principal element may refer to the request's principal, each with the grant
-// it gives.
+// Returns the names by which a Principal element may refer to the request's principal, each with
+// the kind of match.
 inline std::vector<std::pair<std::string, std::string>> names_of(const Request& request) {
   std::vector<std::pair<std::string, std::string>> names;
   const std::string wide = request.role_arn.empty() ? "direct" : "role";
@@ -268,7 +265,7 @@ inline std::vector<std::pair<std::string, std::string>> names_of(const Request& 
   return names;
 }
 
-// "", "account", "role" or "direct".
+// Returns the kind of match: "", "account", "role" or "direct".
 inline std::string principal_grant(const Json& statement, const Request& request) {
   const bool negated = statement.contains("NotPrincipal");
   if (!negated && !statement.contains("Principal")) return "direct";
@@ -288,8 +285,8 @@ inline std::string principal_grant(const Json& statement, const Request& request
                                       : "";
 }
 
-// "deny", "allow direct", "allow role", "allow account": the statements of the policies of one
-// type.
+// Returns the effects of the matching statements of one type of policy: "deny", "allow direct",
+// "allow role", "allow account".
 inline std::set<std::string> facts(const std::vector<const Policy*>& policies,
                                    const Request& request) {
   std::set<std::string> found;

@@ -1,6 +1,6 @@
 // Provides a short notation for policies and requests to the module's tests.
 //
-// Threads: tests only.
+// Threads: pure functions.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ inline Owned parse(std::string_view json, PolicyKind kind = PolicyKind::identity
   return parsed ? *parsed : nullptr;
 }
 
-// One statement in the current version.
+// Makes a policy of one statement in the current version.
 inline Owned statement(const std::string& members, PolicyKind kind = PolicyKind::identity) {
   return parse(R"({"Version": "2012-10-17", "Statement": [{)" + members + "}]}", kind);
 }
