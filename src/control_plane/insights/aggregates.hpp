@@ -1,9 +1,9 @@
-// Computes the functions of `stats` over a stream of values.
+// An Accumulator computes one function of `stats` over a stream of values.
 //
-// Memory: percentiles and distinct counts are exact, and keep 8 bytes a value. The caller adds up
-// bytes() and stops a query that needs too much.
+// Memory: percentiles and distinct counts are exact, and store 8 bytes for each value. The caller
+// sums the results of add(), and ends a query that needs too much memory.
 //
-// Threads: confined to one. Errors: none.
+// Threads: confined to one thread. Errors: none.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ namespace trainyard::insights {
 
 class Accumulator {
  public:
-  // Adds the value of one event, whose time is in milliseconds. Returns the memory that it added.
+  // Adds the value of one event. `at` is the event's time in milliseconds. Returns the number of
+  // bytes of memory that this added.
   size_t add(const Aggregate& aggregate, const Value& value, double at);
   Value result(const Aggregate& aggregate);
 
@@ -27,7 +28,7 @@ class Accumulator {
   void keep(bool better, const Value& value, double at);
 
   uint64_t count_ = 0;
-  double mean_ = 0, squares_ = 0;  // Welford's sums, which stay exact for large numbers
+  double mean_ = 0, squares_ = 0;  // Welford's algorithm, which is accurate for large numbers
   double sum_ = 0, compensation_ = 0;
   double kept_at_ = 0;
   Value kept_;  // min, max, earliest, latest, sortsFirst, sortsLast

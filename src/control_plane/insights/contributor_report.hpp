@@ -1,9 +1,9 @@
-// Counts the contributors of a rule in the events that are stored: the top contributors of a time
-// range, and statistics of each period.
+// report_contributors() counts the contributors of a rule in the stored events of a time range. Its
+// report has the top contributors, and statistics of each period.
 //
-// Threads: pure, except for reading the logs. It blocks while it reads.
-// Errors: exhausted, if the range has more events, contributors or periods than one report may
-// count, with a message for the client; those of observe.
+// Threads: callable from anywhere; it blocks while it reads the logs.
+// Errors: exhausted, with a message for the client, if the range has more events, contributors or
+// periods than one report may count; those of observe.
 #pragma once
 
 #include <functional>
@@ -26,16 +26,16 @@ struct ContributorLimits {
   size_t periods_max = 1'440;  // as AWS: a day of minutes
 };
 
-inline constexpr size_t kContributorEventBytes = 64;  // what an event costs, without its message
+inline constexpr size_t kContributorEventBytes = 64;  // the cost of an event besides its message
 
 struct ContributorQuery {
   std::string region;
   Instant from, to;  // `to` is exclusive
   Duration period = 60s;
   size_t contributors_max = 10;
-  bool by_maximum = false;  // orders by the greatest value of a period, not by the sum
-  // Tells whether the client may read a group that a prefix means; null: none. The groups
-  // that the rule names were authorised when it was made.
+  bool by_maximum = false;  // orders contributors by their maximum in a period, not by their sum
+  // Returns whether the client may read a group that a prefix in the rule matches; nullptr: it may
+  // read none. Groups with their full name in the rule were authorised when it was created.
   std::function<bool(const std::string& group)> may_read = nullptr;
 };
 
@@ -49,7 +49,7 @@ struct Contributor {
 struct ContributorPeriod {
   size_t contributors = 0;
   double greatest = 0;                       // the largest value of one contributor
-  double samples = 0;                        // events that count
+  double samples = 0;                        // the number of counted events
   double sum = 0, minimum = 0, maximum = 0;  // of single events
 };
 

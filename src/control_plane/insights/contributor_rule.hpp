@@ -1,12 +1,12 @@
-// ContributorRule is a rule of CloudWatch's Contributor Insights: which events of which log groups
-// count, for which contributor, and with which value.
+// A ContributorRule is a rule of CloudWatch's Contributor Insights. It selects events of log
+// groups, and determines the contributor and the value of each.
 //
 //   {"Schema": {"Name": "CloudWatchLogRule", "Version": 1}, "LogGroupNames": ["/web/*"],
 //    "LogFormat": "JSON", "Contribution": {"Keys": ["$.ip"], "ValueOf": "$.bytes",
 //    "Filters": [{"Match": "$.status", "GreaterThan": 499}]}, "AggregateOn": "Sum"}
 //
-// Rules with the format CLF name the fields that blanks separate by their numbers (Fields). In
-// addition to AWS, "Filter" may be a filter pattern, whose fields Keys may name.
+// Rules with the format CLF give names to fields, which are separated by spaces, by their numbers
+// (Fields). In addition to AWS, "Filter" may be a filter pattern; Keys may then name its fields.
 //
 // Threads: immutable once parsed. Errors: invalid, with a message for the client.
 #pragma once
@@ -31,7 +31,7 @@ inline constexpr size_t kRuleGroupsMax = 100;
 inline constexpr size_t kRuleFieldsMax = 100;
 
 struct Contribution {
-  std::vector<std::string> keys;  // of the contributor
+  std::vector<std::string> keys;  // the keys of the contributor
   double value = 1;
 };
 
@@ -39,11 +39,11 @@ class ContributorRule {
  public:
   static Result<ContributorRule> parse(std::string_view text);
 
-  // Names, which may end with '*'.
+  // Returns the names of log groups, which may end with '*'.
   const std::vector<std::string>& groups() const { return groups_; }
   const std::vector<std::string>& key_labels() const { return key_labels_; }
-  bool counts() const { return !value_; }  // false: it adds up values
-  // Unset: the event does not count.
+  bool counts() const { return !value_; }  // false: the rule sums values
+  // Returns the contribution of an event, or nullopt if the rule does not select it.
   std::optional<Contribution> of(std::string_view message) const;
 
  private:

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t newline = bytes.find('\n');
   const auto rule = ContributorRule::parse(bytes.substr(0, newline));
   if (!rule) {
-    CHECK(rule.error().message.starts_with("Invalid "), "people are told what is wrong");
+    CHECK(rule.error().message.starts_with("Invalid "), "parse() returns only explained errors");
     return 0;
   }
   const auto found =

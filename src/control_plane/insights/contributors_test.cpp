@@ -34,7 +34,7 @@ TEST(ContributorRule, FindsKeysAndValues) {
     EXPECT_FALSE(rule.of(message)) << message;
 }
 
-TEST(ContributorRule, Filters) {
+TEST(ContributorRule, AppliesFilters) {
   const std::pair<const char*, bool> kCases[] = {
       {R"({"Match": "$.status", "EqualTo": 503})", true},
       {R"({"Match": "$.status", "In": [200, 404]})", false},
@@ -70,7 +70,7 @@ TEST(ContributorRule, NamesFieldsOfOtherFormats) {
   EXPECT_FALSE(pattern.of("now GET 200"));
 }
 
-TEST(ContributorRule, FaultsAreNamed) {
+TEST(ContributorRule, RejectsInvalidDefinitions) {
   const std::string keys = R"("Keys": ["$.a"])";
   for (const std::string& text :
        {std::string("no JSON"), std::string("{}"), std::string("[]"),
@@ -113,7 +113,7 @@ TEST(ContributorReport, CountsTheTopContributors) {
   world.clock.advance(60s);
   for (int i = 0; i < 3; ++i) world.append("g2", R"({"ip": "b"})");
   world.append("other", R"({"ip": "z"})");
-  world.append("g-secret", R"({"ip": "z"})");  // that the client may not read
+  world.append("g-secret", R"({"ip": "z"})");  // the client may not read this group
   const auto rule = parse(rule_text(R"("Keys": ["$.ip"])"));
   auto query = world.query();
   query.contributors_max = 2;
@@ -135,7 +135,7 @@ TEST(ContributorReport, CountsTheTopContributors) {
   EXPECT_EQ(report_contributors(*world.logs, rule, query)->top[0].keys.at(0), "a");
 }
 
-TEST(ContributorReport, HasLimits) {
+TEST(ContributorReport, FailsBeyondItsLimits) {
   ReportWorld world;
   for (int i = 0; i < 5; ++i) world.append("g", R"({"ip": )" + std::to_string(i) + "}");
   const auto rule = parse(rule_text(R"("Keys": ["$.ip"])"));
@@ -144,17 +144,18 @@ TEST(ContributorReport, HasLimits) {
   };
   EXPECT_EQ(kind({.message_bytes_max = 20}), Kind::exhausted);
   EXPECT_EQ(kind({.message_bytes_max = 5 * kContributorEventBytes}), Kind::exhausted)
-      << "an event costs more than its message";
+      << "the cost of an event includes more than its message";
   EXPECT_EQ(kind({.contributors_max = 3}), Kind::exhausted);
   EXPECT_EQ(kind({.periods_max = 10}), Kind::exhausted);
   EXPECT_EQ(kind({.cells_max = 4}), Kind::exhausted);
   ASSERT_OK(report_contributors(*world.logs, rule, world.query(), {.cells_max = 5}));
   world.clock.advance(60s);
   world.append("g", R"({"ip": 0})");
-  EXPECT_EQ(kind({.cells_max = 5}), Kind::exhausted) << "a contributor in a second period";
+  EXPECT_EQ(kind({.cells_max = 5}), Kind::exhausted)
+      << "a contributor in a second period is a second value";
 }
 
-TEST(InsightRules, FewReportsRunAtOnce) {
+TEST(InsightRules, LimitSimultaneousReports) {
   ReportWorld world;
   InsightRules rules(*world.logs);
   const auto rule = parse(rule_text(R"("Keys": ["$.ip"])"));
@@ -174,7 +175,7 @@ TEST(InsightRules, FewReportsRunAtOnce) {
   ASSERT_OK(rules.report(rule, world.query()));
 }
 
-TEST(InsightRules, RepeatedPutsKeepTagsAndTime) {
+TEST(InsightRules, KeepTagsAndTimeWhenReplaced) {
   ReportWorld world;
   InsightRules rules(*world.logs);
   const std::string text = rule_text(R"("Keys": ["$.ip"])");
@@ -192,7 +193,7 @@ TEST(InsightRules, RepeatedPutsKeepTagsAndTime) {
   EXPECT_EQ(rules.find(kRegion, "r")->disabled, first + 2h);
 }
 
-TEST(InsightRules, SurviveARestart) {
+TEST(InsightRules, AreStoredAcrossRestarts) {
   observe::TemporaryDirectory directory;
   TestClock clock;
   {

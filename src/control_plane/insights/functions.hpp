@@ -1,6 +1,6 @@
 // Defines the scalar functions of queries.
 //
-// Threads: pure. Errors: none; a function of what it cannot compute is nothing.
+// Threads: pure. Errors: none; the result for invalid arguments is nothing.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 namespace trainyard::insights {
 
-inline constexpr size_t kTextBytesMax = 1 << 20;  // of a text that a function makes
+inline constexpr size_t kTextBytesMax = 1 << 20;  // for a text that a function returns
 inline constexpr size_t kArgumentsMax = 64;
 
-// A CallContext is what a call reads besides its arguments.
+// A CallContext contains the values that a call may read in addition to its arguments.
 struct CallContext {
   Instant now;    // when the query was started
   double at = 0;  // the time of the event, in milliseconds
@@ -29,7 +29,7 @@ struct Function {
   Value (*call)(std::span<const Value> arguments, const CallContext& context) = nullptr;
 };
 
-// nullptr: there is none of that name; case is ignored.
+// Finds a function by its name, ignoring case. Returns nullptr for an unknown name.
 const Function* find_function(std::string_view name);
 
 }  // namespace trainyard::insights

@@ -1,5 +1,5 @@
-// Fails each step that changes the disk once, during changes of rules: what was acknowledged stays,
-// and what was refused leaves nothing.
+// Fails each disk operation once, during changes of rules. Acknowledged changes must be stored, and
+// failed changes must leave nothing.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -22,7 +22,7 @@ const std::string kFaultRule =
     R"({"Schema": {"Name": "CloudWatchLogRule", "Version": 1}, "LogGroupNames": ["g"], )"
     R"("LogFormat": "JSON", "Contribution": {"Keys": ["$.ip"]}})";
 
-// The name of a rule -> the step that wrote it.
+// The step that wrote each rule, by the rule's name.
 using RuleSteps = std::map<std::string, std::string>;
 
 RuleSteps stored_rules(InsightRules& rules) {
@@ -33,7 +33,7 @@ RuleSteps stored_rules(InsightRules& rules) {
   return steps;
 }
 
-// Creates, changes and removes rules, and returns those that were acknowledged.
+// Creates, changes and removes rules, and returns the acknowledged state.
 RuleSteps change_rules(InsightRules& rules) {
   RuleSteps acknowledged;
   int failed = 0;
@@ -89,8 +89,8 @@ void fail_each_rule_step(int error_number) {
   }
 }
 
-TEST(InsightRuleFaults, AFullDiskLosesNoAcknowledgedRule) { fail_each_rule_step(ENOSPC); }
-TEST(InsightRuleFaults, AnErrorOfTheDiskLosesNoAcknowledgedRule) { fail_each_rule_step(EIO); }
+TEST(InsightRuleFaults, FullDiskLosesNoAcknowledgedRule) { fail_each_rule_step(ENOSPC); }
+TEST(InsightRuleFaults, DiskErrorLosesNoAcknowledgedRule) { fail_each_rule_step(EIO); }
 
 }  // namespace
 }  // namespace trainyard::insights

@@ -1,4 +1,5 @@
-// Fuzzes the parser and the evaluation of queries: a line with the query, then messages.
+// Parses any query, and evaluates it over messages if it is valid. Input: the query on one line,
+// then messages.
 // decoder: src/control_plane/insights/parser.cpp
 #include <cstdint>
 
@@ -16,8 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(bytes.substr(0, newline));
   const auto parsed = parse_query(text);
   if (const auto* fault = std::get_if<QueryFault>(&parsed)) {
-    CHECK(fault->begin <= fault->end && fault->end <= text.size(), "a fault lies in the query");
-    CHECK(!describe_fault(text, *fault).empty(), "people are told what is wrong");
+    CHECK(fault->begin <= fault->end && fault->end <= text.size(), "an error is within the query");
+    CHECK(!describe_fault(text, *fault).empty(), "an error has a description");
     return 0;
   }
   const Limits limits{.rows_max = 100, .groups_max = 100, .memory_bytes_max = 4 << 20};
@@ -32,6 +33,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   const auto rows = pipeline.finish();
-  CHECK(!rows || rows->size() <= limits.rows_max, "the result has a limit");
+  CHECK(!rows || rows->size() <= limits.rows_max, "the result is within the limit");
   return 0;
 }

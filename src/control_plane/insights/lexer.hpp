@@ -1,6 +1,6 @@
 // Splits the text of a query into tokens.
 //
-// Threads: pure. Errors: invalid, with a position (QueryFault).
+// Threads: pure. Errors: a QueryFault with the position.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,10 @@
 namespace trainyard::insights {
 
 inline constexpr size_t kQueryBytesMax = 10'000;  // as AWS
-inline constexpr size_t kTokensMax = 2'000;       // limits the depth of `a + a + a ..`, too
+inline constexpr size_t kTokensMax = 2'000;       // also limits the depth of `a + a + a ..`
 
-// Where a query is wrong: offsets of bytes in its text, the second after the last one.
+// A QueryFault is an error in the text of a query between the byte offsets `begin` (inclusive) and
+// `end` (exclusive).
 struct QueryFault {
   size_t begin = 0;
   size_t end = 0;
@@ -24,7 +25,7 @@ struct QueryFault {
 
 struct Token {
   enum class Kind {
-    word,      // of a field, a function or a keyword: latency, @message, a.b.0
+    word,      // a field, a function or a keyword: latency, @message, a.b.0
     quoted,    // a field in backticks
     number,    // 12, 0.5, 1e3
     duration,  // 5m, 1h: `number` is in milliseconds
@@ -35,12 +36,12 @@ struct Token {
   };
   Kind kind = Kind::end;
   std::string text;   // without quotation marks, escapes resolved
-  double number = 0;  // of number and duration
+  double number = 0;  // for number and duration
   size_t begin = 0;
   size_t end = 0;
 };
 
-// The last token is `end`. On a fault, returns false and fills `fault`.
+// Appends the tokens of a query; the last is `end`. After an error, sets `fault` and returns false.
 bool tokenize(std::string_view query, std::vector<Token>& tokens, QueryFault& fault);
 
 }  // namespace trainyard::insights

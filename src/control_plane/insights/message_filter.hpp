@@ -1,7 +1,7 @@
-// Finds the part of a query's filters that needs nothing of an event but its message.
+// Extracts the part of a query's filters that depends only on the messages of events.
 //
-// It is applied while events are read, so that an event that does not pass costs no copies. The
-// query is evaluated over the others as a whole.
+// This part is applied while events are read, so that other events are not copied. The whole query
+// is then evaluated over the events that passed.
 //
 // Threads: pure; the result is immutable. Errors: none. Lifetime: the result shares the query.
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace trainyard::insights {
 
-// Returns a condition that each event has to meet which any command of the query uses; nullptr if
-// the query has none.
+// Returns a condition that is true for each event that can affect the result of the query, or
+// nullptr if there is no such condition.
 observe::ChooseMessage message_filter(std::shared_ptr<const Query> query);
 
 }  // namespace trainyard::insights

@@ -14,7 +14,7 @@ std::optional<bool> passes(const std::string& text, std::string_view message) {
   return filter(message);
 }
 
-TEST(MessageFilter, HasTheConditionsThatNeedTheMessageOnly) {
+TEST(MessageFilter, HasTheConditionsThatDependOnlyOnTheMessage) {
   for (const char* text : {
            "filter @message like /needle/",
            "filter @message like 'needle'",
@@ -32,7 +32,7 @@ TEST(MessageFilter, HasTheConditionsThatNeedTheMessageOnly) {
   }
 }
 
-TEST(MessageFilter, LeavesOutWhatNeedsMore) {
+TEST(MessageFilter, LeavesOutOtherConditions) {
   for (const char* text : {
            "fields @message",
            "stats count(*)",
@@ -49,7 +49,7 @@ TEST(MessageFilter, LeavesOutWhatNeedsMore) {
     EXPECT_EQ(passes(text, "hay"), std::nullopt) << text;
 }
 
-// The results over the events that pass are those over all events.
+// The results over the events that pass equal the results over all events.
 TEST(MessageFilter, DoesNotChangeResults) {
   const std::vector<std::string> messages = {
       "a needle loss=1",   "hay loss=2", "NEEDLE",        "",

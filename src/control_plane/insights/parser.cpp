@@ -391,7 +391,7 @@ class Parser {
   ExpressionPointer call(int depth) {
     Expression expression{.kind = Expression::Kind::call, .function = find_function(now().text)};
     if (!expression.function)
-      return fail((find_aggregate(now().text) ? "a function of stats stands elsewhere: "
+      return fail((find_aggregate(now().text) ? "a function of stats is used in another command: "
                                               : "unknown function: ") +
                   shorten(now().text, 64)),
              made({});

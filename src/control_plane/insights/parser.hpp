@@ -11,7 +11,7 @@
 //           | "dedup" expression { "," expression }
 //
 // Conditions have and, or, not, = != < <= > >=, like, not like, =~, in [..], not in [..].
-// Keywords and functions are recognised in any case.
+// The case of keywords and functions is ignored.
 //
 // Threads: pure. Errors: a QueryFault with the position.
 #pragma once
@@ -24,17 +24,18 @@
 
 namespace trainyard::insights {
 
-// Limits of one query. Real ones have a few commands and expressions three or four deep.
+// Limits of one query. Real queries have a few commands, and expressions of three or four levels.
 inline constexpr int kDepthMax = 64;
 inline constexpr size_t kCommandsMax = 64;
 inline constexpr size_t kColumnsMax = 200;
 
-// The result limit of a query without `limit`, and the greatest one; as AWS.
+// The maximum number of rows of a result, and the default without `limit`; as on AWS.
 inline constexpr size_t kRowsMax = 10'000;
 
 std::variant<Query, QueryFault> parse_query(std::string_view text);
 
-// "unexpected symbol found foo at line 1 and position 8": the fault with its place for people.
+// Returns the error with its position, such as "unexpected symbol found foo at line 1 and position
+// 8".
 std::string describe_fault(std::string_view text, const QueryFault& fault);
 
 }  // namespace trainyard::insights

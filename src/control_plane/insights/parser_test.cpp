@@ -11,7 +11,7 @@ std::string fault_of(const std::string& text) {
   return fault ? describe_fault(text, *fault) : "none";
 }
 
-TEST(QueryParser, TellsWhereAQueryIsWrong) {
+TEST(QueryParser, ReportsErrorsWithTheirPositions) {
   const struct {
     const char* text;
     const char* fault;
@@ -28,7 +28,7 @@ TEST(QueryParser, TellsWhereAQueryIsWrong) {
       {"filter a like /(/", "invalid regular expression: missing ): ( at line 1 and position 15"},
       {"filter foo(a)", "unknown function: foo at line 1 and position 8"},
       {"filter count(a) > 1",
-       "a function of stats stands elsewhere: count at line 1 and position 8"},
+       "a function of stats is used in another command: count at line 1 and position 8"},
       {"fields substr(a)", "wrong number of arguments of substr at line 1 and position 8"},
       {"fields 'x", "a quotation mark is not closed at line 1 and position 8"},
       {"limit 0", "limit takes a whole number from 1 to 10000 at line 1 and position 7"},
@@ -56,7 +56,7 @@ TEST(QueryParser, TellsWhereAQueryIsWrong) {
   for (const auto& row : kTable) EXPECT_EQ(fault_of(row.text), row.fault) << row.text;
 }
 
-TEST(QueryParser, HasLimits) {
+TEST(QueryParser, LimitsQueries) {
   EXPECT_EQ(fault_of("filter " + std::string(500, '(') + "a"),
             "expressions are nested too deeply at line 1 and position 73");
   EXPECT_NE(fault_of("filter " + std::string(500, '-') + "a"), "none");

@@ -1,6 +1,7 @@
-// A Pattern matches texts: a regular expression, or a text with '*' for any characters.
+// A Pattern matches texts. It is a regular expression, a text in which '*' matches any characters,
+// or a literal text.
 //
-// Matching takes time linear in the text (RE2), and memory within kPatternMemoryMax.
+// The time of a match is linear in the text (RE2), and its memory is limited to kPatternMemoryMax.
 //
 // Threads: immutable. Errors: invalid, with RE2's reason.
 #pragma once
@@ -24,11 +25,11 @@ inline constexpr size_t kPatternGroupsMax = 64;
 
 class Pattern {
  public:
-  // Compiles the expression of /../; names of its groups are (?<name>..) or (?P<name>..).
+  // Compiles the expression in /../. Named groups are (?<name>..) or (?P<name>..).
   static Result<std::shared_ptr<const Pattern>> regex(std::string_view expression);
-  // Compiles a glob of `parse`: each '*' is a group.
+  // Compiles a glob of the command `parse`; each '*' is a group.
   static Result<std::shared_ptr<const Pattern>> glob(std::string_view glob);
-  // Matches the text literally, for `like`.
+  // Makes a pattern that matches the text literally, for `like`.
   static std::shared_ptr<const Pattern> literal(std::string text);
   ~Pattern();
   Pattern(const Pattern&) = delete;

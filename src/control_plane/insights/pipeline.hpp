@@ -1,9 +1,9 @@
-// A Pipeline evaluates a Query over a stream of events that come in order of time.
+// A Pipeline evaluates a Query over a stream of events in the order of time.
 //
-// It has neither threads nor a clock: equal events give equal results. Its memory is limited, by
-// its Limits, whatever the events are.
+// It has neither threads nor a clock: equal events give equal results. Limits bounds its memory for
+// all events.
 //
-// Threads: confined to one. Errors: exhausted, when a query needs more than the limits.
+// Threads: confined to one thread. Errors: exhausted, if a query exceeds a limit.
 // Lifetime: the query outlives it.
 #pragma once
 
@@ -25,9 +25,9 @@
 namespace trainyard::insights {
 
 struct Limits {
-  size_t rows_max = kRowsMax;          // of the result
-  size_t groups_max = 10'000;          // of each stats; events of further groups are skipped
-  size_t memory_bytes_max = 64 << 20;  // of rows and groups
+  size_t rows_max = kRowsMax;          // in the result
+  size_t groups_max = 10'000;          // for each stats; events of further groups are skipped
+  size_t memory_bytes_max = 64 << 20;  // for rows and groups
 };
 
 using ResultRow = std::vector<std::pair<std::string, std::string>>;  // columns and their texts
@@ -36,14 +36,15 @@ class Pipeline {
  public:
   Pipeline(const Query& query, Instant now, const Limits& limits);
 
-  // Takes the next event. Returns false if no later event can change the result.
+  // Processes the next event. Returns false if no later event can change the result.
   Result<bool> take(std::shared_ptr<const Event> event);
-  // Requires: take() is not called again.
+  // Returns the result. take() must not be called afterwards.
   Result<std::vector<ResultRow>> finish();
 
-  // Events that passed the filters before the first command that joins or drops events by others.
+  // Returns the number of events that passed the filters before the first command that groups,
+  // orders or limits events.
   uint64_t matched() const { return matched_; }
-  // Events of groups past the limit.
+  // Returns the number of events that were skipped, since they belong to groups beyond the limit.
   uint64_t skipped() const { return skipped_; }
 
  private:
@@ -82,8 +83,8 @@ class Pipeline {
   CallContext context_;
   const Limits limits_;
   std::vector<Stage> stages_;
-  size_t whole_stages_ = 0;  // the number of stages that treat each row by itself, from the first
-  std::vector<std::string> columns_;  // of the result
+  size_t whole_stages_ = 0;  // the number of leading stages that process each row separately
+  std::vector<std::string> columns_;  // the columns of the result
   bool shows_pointer_ = true;         // false: rows are groups
   std::vector<ResultRow> results_;
   size_t memory_bytes_ = 0;

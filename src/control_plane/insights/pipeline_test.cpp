@@ -121,7 +121,7 @@ TEST(Pipeline, ShowsTheColumnsOfTheLastCommands) {
   EXPECT_EQ((*rows)[0].back().first, "@ptr");
 }
 
-TEST(Pipeline, Parses) {
+TEST(Pipeline, ParsesMessages) {
   const std::vector<std::string> messages{"user=ann, method:get, latency := 25",
                                           "user=bob, method:put, latency := 75", "other"};
   EXPECT_EQ(shown(run_query("parse @message 'user=*, method:*, latency := *' as u, m, l | "
@@ -137,7 +137,7 @@ TEST(Pipeline, Parses) {
       "last=n; last=b; ");
 }
 
-TEST(Pipeline, Aggregates) {
+TEST(Pipeline, ComputesAggregates) {
   std::vector<std::string> messages;
   for (const char* value : {"3", "1", "2", "10"})
     messages.push_back(std::string(R"({"v": )") + value + "}");
@@ -193,8 +193,8 @@ TEST(Pipeline, SortsLimitsAndRemovesDuplicates) {
             "v=9 n=2; v=b n=2");
 }
 
-TEST(Pipeline, ASortKeepsNoMoreThanItsLimit) {
-  // Each row alone is half of the memory.
+TEST(Pipeline, SortsWithMemoryForItsLimitOnly) {
+  // Each row needs half of the memory.
   Limits limits{.memory_bytes_max = 400'000};
   std::vector<std::string> messages;
   for (int i = 0; i < 2'000; ++i) messages.push_back("m" + std::to_string(i % 1000));
@@ -205,7 +205,7 @@ TEST(Pipeline, ASortKeepsNoMoreThanItsLimit) {
             "error: the query needs more memory than the 97.7 KiB that one may use");
 }
 
-TEST(Pipeline, GroupsPastTheLimitAreSkippedAndCounted) {
+TEST(Pipeline, SkipsAndCountsEventsOfGroupsBeyondTheLimit) {
   const Query query = parsed("stats count(*) by @message");
   Pipeline pipeline(query, from_milliseconds(kStart), {.groups_max = 2});
   for (int i = 0; i < 5; ++i)
@@ -218,7 +218,7 @@ TEST(Pipeline, GroupsPastTheLimitAreSkippedAndCounted) {
   EXPECT_EQ(pipeline.matched(), 5u);
 }
 
-TEST(Pipeline, EndsWhenNoLaterEventMatters) {
+TEST(Pipeline, EndsWhenNoLaterEventCanChangeTheResult) {
   const auto taken = [](const std::string& text, const Limits& limits = {}) {
     const Query query = parsed(text);
     Pipeline pipeline(query, from_milliseconds(kStart), limits);
@@ -237,7 +237,7 @@ TEST(Pipeline, EndsWhenNoLaterEventMatters) {
   EXPECT_EQ(taken("stats count(*) | limit 3"), 100);
 }
 
-TEST(Pipeline, EscapesAndMarkupStayText) {
+TEST(Pipeline, KeepsEscapesAndMarkupAsText) {
   const std::string hostile = "\x1b[2J<script>alert(1)</script>\x07";
   EXPECT_EQ(shown(run_query("fields @message | filter @message like '<script>'", {hostile})),
             "@message=" + hostile);

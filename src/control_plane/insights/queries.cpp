@@ -128,8 +128,9 @@ Result<std::string> Queries::start(QueryRequest request) {
     if (name == principal) active += count;
   }
   if (active >= settings_.queries_per_principal_max || all >= settings_.queries_max)
-    return exhausted(std::to_string(all) + " queries wait or run, " + std::to_string(active) +
-                     " of them yours: try again when some have ended");
+    return exhausted(std::to_string(all) + " queries are waiting or running, " +
+                     std::to_string(active) +
+                     " of them of this principal; retry when some have ended");
   waiting_[principal].push_back(run->id);
   order_.push_back(run->id);
   const std::string id = run->id;
@@ -335,7 +336,7 @@ Result<std::vector<ResultRow>> Queries::execute(Run& run) {
     run.scanned_bytes = scanned_bytes;
     if (scanned_bytes > settings_.scanned_bytes_max)
       return exhausted("the query reads more than the limit of " +
-                       human_bytes(settings_.scanned_bytes_max) + "; choose a shorter time");
+                       human_bytes(settings_.scanned_bytes_max) + "; choose a shorter time range");
     if (!first) break;
     run.reached = to_milliseconds(first->reached());
     if (!first->has_event()) continue;  // its next page is not loaded

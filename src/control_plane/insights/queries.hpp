@@ -1,12 +1,12 @@
 // Queries runs Logs Insights queries in the background, and keeps their results for an hour.
 //
-// A small number of threads runs them, fairly: the principals that have waiting queries take turns,
-// and one principal's queries never use all threads. So a request never waits for a query, and one
-// principal's queries do not hold up those of others.
+// A few threads run the queries. The next query is chosen from the principals with waiting queries
+// in rotation, and the queries of one principal never use all threads. So a request never waits for
+// a query, and the queries of one principal do not block those of others.
 //
-// Threads: callable from anywhere; the destructor ends the threads after a page of events. Errors:
-// exhausted (too many queries), not_found (a group or a query). Lifetime: logs, clock and random
-// outlive it.
+// Threads: callable from anywhere; the destructor waits until the current pages of events are read.
+// Errors: exhausted (too many queries), not_found (a group or a query). Lifetime: logs, clock and
+// random outlive it.
 #pragma once
 
 #include <atomic>
@@ -30,11 +30,11 @@
 namespace trainyard::insights {
 
 struct QuerySettings {
-  size_t threads = 2;                     // at least 2, so that two principals run at once
-  size_t queries_per_principal_max = 30;  // waiting and running; as AWS
-  size_t queries_max = 200;               // the same, of all principals
-  size_t kept_max = 1'000;                // ended ones
-  size_t kept_bytes_max = 256 << 20;      // of their results
+  size_t threads = 2;                     // at least 2, so that two principals' queries run at once
+  size_t queries_per_principal_max = 30;  // waiting and running queries; as on AWS
+  size_t queries_max = 200;               // waiting and running queries of all principals
+  size_t kept_max = 1'000;                // ended queries
+  size_t kept_bytes_max = 256 << 20;      // the results of ended queries
   Duration kept_time = 1h;
   Duration run_time_max = 15min;
   uint64_t scanned_bytes_max = uint64_t{256} << 30;
@@ -43,12 +43,12 @@ struct QuerySettings {
 
 struct QueryRequest {
   std::string region, account;
-  std::string principal;  // its name: only it and the owner read the results
+  std::string principal;  // a name; only this principal and the owner may read the results
   std::string principal_arn;
   std::vector<std::string> groups;  // at least one
   std::string text;
-  std::shared_ptr<const Query> query;  // of `text`
-  Instant from, to;                    // inclusive
+  std::shared_ptr<const Query> query;  // the parsed text
+  Instant from, to;                    // both inclusive
   size_t rows_max = kRowsMax;
 };
 
@@ -57,8 +57,8 @@ enum class QueryState { scheduled, running, complete, failed, cancelled, timed_o
 struct QueryStatistics {
   uint64_t matched = 0;        // events
   uint64_t scanned = 0;        // events
-  uint64_t scanned_bytes = 0;  // of messages, with 26 bytes an event
-  uint64_t skipped = 0;        // events of groups past the limit
+  uint64_t scanned_bytes = 0;  // the bytes of messages, and 26 for each event
+  uint64_t skipped = 0;        // events of groups beyond the limit
   double progress = 0;         // 0 to 1: the part of the time range that was scanned
 };
 
@@ -79,18 +79,18 @@ class Queries {
   ~Queries();
   Queries(const Queries&) = delete;
 
-  // Returns the query's id. Errors: exhausted.
+  // Starts a query, and returns its id. Errors: exhausted.
   Result<std::string> start(QueryRequest request);
-  // Waits until the query has ended, or that time has passed.
+  // Waits until the query has ended, or until this time has passed.
   void wait(const std::string& id, Duration at_most);
   std::optional<QueryReport> find(const std::string& id);
-  // Returns false if it has ended already. Errors: not_found.
+  // Stops a query. Returns false if it has already ended. Errors: not_found.
   Result<bool> stop(const std::string& id);
-  // Stops and forgets the queries that read a group, which was removed.
+  // Stops and removes the queries that read a group, after the group was removed.
   void forget(const std::string& region, const std::string& group);
-  // The latest first; without results.
+  // Returns the queries of a region without their results, the latest first.
   std::vector<QueryReport> list(const std::string& region);
-  // The rules of Contributor Insights, whose reports are queries of a second kind.
+  // Returns the rules of Contributor Insights.
   InsightRules& rules() { return rules_; }
 
  private:
@@ -120,7 +120,7 @@ class Queries {
   std::vector<std::thread> threads_;  // last: they use the members above
 };
 
-// The event that @ptr names. Errors: invalid (the pointer), not_found.
+// Returns the event to which a value of @ptr refers. Errors: invalid (the pointer), not_found.
 Result<Event> find_record(observe::Logs& logs, const std::string& region,
                           const std::string& account, const std::string& pointer);
 

@@ -20,7 +20,7 @@ class GatedLogs final : public observe::Logs {
     open_ = true;
     changed_.notify_all();
   }
-  // Waits until that many searches wait.
+  // Waits until this number of searches is waiting.
   bool wait_for(size_t waiting) {
     MutexLock lock(mutex_);
     return changed_.wait_for(lock, kDeadline,
@@ -44,7 +44,7 @@ class GatedLogs final : public observe::Logs {
     return std::unique_ptr<observe::LogScan>(std::make_unique<OnePage>());
   }
 
-  // The rest is not used.
+  // The other functions are not used.
   using Key = observe::StreamKey;
   using Text = const std::string&;
   Result<observe::FilterPage> filter(Text, Text, const observe::FilterQuery&) override {
@@ -134,7 +134,7 @@ TEST(Queries, ReadStreamsAndGroupsInOrderOfTime) {
   EXPECT_EQ(report.statistics.scanned_bytes, 6u * 27);
 }
 
-TEST(Queries, CountTheEventsThatTheirFilterLeavesOut) {
+TEST(Queries, CountEventsThatTheirFiltersReject) {
   World world;
   world.put("g", "a", {{0, "needle"}, {2, "hay"}});
   world.put("h", "b", {{1, "hay"}, {4, "a needle"}, {3601, "a late needle"}});
@@ -148,7 +148,7 @@ TEST(Queries, CountTheEventsThatTheirFilterLeavesOut) {
   EXPECT_EQ(report.statistics.scanned_bytes, 6u + 3 + 3 + 8 + 4 * 26);
 }
 
-TEST(Queries, APointerFindsItsEvent) {
+TEST(Queries, FindEventsByPointers) {
   World world;
   world.put("g", "a", {{0, "1"}, {2, "3"}});
   world.put("g", "b", {{1, "2"}});
@@ -166,7 +166,7 @@ TEST(Queries, APointerFindsItsEvent) {
       find_record(*world.logs, "us-east-1", "123456789012", report.rows->front().back().second));
 }
 
-TEST(Queries, AGroupThatIsMissingFailsTheQuery) {
+TEST(Queries, FailForAMissingGroup) {
   World world;
   Queries queries(*world.logs, world.clock, world.random);
   const auto report = ended(queries, *queries.start(world.request("fields @message", {"none"})));
@@ -174,7 +174,7 @@ TEST(Queries, AGroupThatIsMissingFailsTheQuery) {
   EXPECT_FALSE(report.why.empty());
 }
 
-TEST(Queries, LimitsAreKept) {
+TEST(Queries, FailBeyondTheirLimits) {
   World world;
   world.put("g", "a", {{0, "1"}, {1, "2"}, {2, "3"}});
   Queries queries(*world.logs, world.clock, world.random, {.scanned_bytes_max = 60});
@@ -190,7 +190,7 @@ TEST(Queries, LimitsAreKept) {
   EXPECT_EQ(report.rows->size(), 2u);
 }
 
-TEST(Queries, ResultsAreKeptForAnHour) {
+TEST(Queries, KeepResultsForAnHour) {
   World world;
   world.put("g", "a", {{0, "1"}});
   Queries queries(*world.logs, world.clock, world.random);
@@ -207,7 +207,7 @@ TEST(Queries, ResultsAreKeptForAnHour) {
   EXPECT_FALSE(queries.stop(id));
 }
 
-TEST(Queries, QueriesOfAPrincipalDoNotDelayAnother) {
+TEST(Queries, OfOnePrincipalDoNotBlockOthers) {
   World world;
   GatedLogs logs;
   Queries queries(logs, world.clock, world.random, {.threads = 2, .queries_per_principal_max = 5});
@@ -221,7 +221,7 @@ TEST(Queries, QueriesOfAPrincipalDoNotDelayAnother) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::exhausted);
   ASSERT_TRUE(logs.wait_for(1));
-  // One thread is left for others.
+  // One thread stays free for other principals.
   const auto other = queries.start(world.request("stats count(*)", {"free"}, "bob"));
   ASSERT_TRUE(other);
   EXPECT_EQ(ended(queries, *other).state, QueryState::complete);
@@ -231,7 +231,7 @@ TEST(Queries, QueriesOfAPrincipalDoNotDelayAnother) {
   for (const auto& id : ids) EXPECT_EQ(ended(queries, id).state, QueryState::complete);
 }
 
-TEST(Queries, AreStoppedWhileTheyWaitAndWhileTheyRun) {
+TEST(Queries, CanBeStoppedWhileWaitingAndRunning) {
   World world;
   GatedLogs logs;
   Queries queries(logs, world.clock, world.random);

@@ -31,7 +31,7 @@ enum class Operator {
   greater,
   at_least,
   like,      // the second part is a pattern
-  not_like,  // the same
+  not_like,  // the second part is a pattern
   in_list,   // the parts after the first are the list
   not_in_list,
   add,
@@ -49,12 +49,12 @@ struct Expression {
   Value constant = {};
   std::string field = {};
   Operator operation = Operator::equal;
-  const Function* function = nullptr;  // of the table in functions.cpp
+  const Function* function = nullptr;  // in the table of functions.cpp
   std::vector<ExpressionPointer> parts = {};
   std::shared_ptr<const Pattern> pattern = nullptr;  // for the operator like
 };
 
-// An expression with the name of its column: that after `as`, or its text in the query.
+// An expression with the name of its column: the name after `as`, or the text of the expression.
 struct Column {
   ExpressionPointer expression;
   std::string name;
@@ -77,7 +77,7 @@ enum class AggregateKind {
 
 struct Aggregate {
   AggregateKind kind = AggregateKind::count;
-  ExpressionPointer of;   // null: count(*)
+  ExpressionPointer of;   // nullptr: count(*)
   double percentile = 0;  // 0 to 100
   std::string name;
 };
@@ -92,9 +92,9 @@ struct FilterCommand {
   ExpressionPointer condition;
 };
 struct ParseCommand {
-  ExpressionPointer of;  // null: the message
+  ExpressionPointer of;  // nullptr: the message
   std::shared_ptr<const Pattern> pattern;
-  std::vector<std::string> names;  // of the pattern's groups, in their order
+  std::vector<std::string> names;  // the names of the pattern's groups, in order
 };
 struct StatsCommand {
   std::vector<Aggregate> aggregates;

@@ -1,9 +1,10 @@
-// A Row is one event, or one group of `stats`, on its way through a query: its columns by name.
+// A Row has the columns of one event, or of one group of `stats`, during a query.
 //
-// The fields of a message that is a JSON object are discovered when the first field that is not a
-// column is read: {"a": {"b": [1]}} has a.b.0. Many queries need none of them.
+// If a message is a JSON object, its fields are discovered when the first field that is not a
+// column is read, since many queries need no such fields. For example, {"a": {"b": [1]}} has the
+// field a.b.0.
 //
-// Threads: confined to one. Errors: none.
+// Threads: confined to one thread. Errors: none.
 #pragma once
 
 #include <map>
@@ -20,9 +21,9 @@ namespace trainyard::insights {
 
 // Limits of discovery, for one event.
 inline constexpr size_t kFieldsMax = 1'000;             // as AWS
-inline constexpr size_t kDiscoveredBytesMax = 1 << 20;  // a longer message has no discovered fields
+inline constexpr size_t kDiscoveredBytesMax = 1 << 20;  // fields of longer messages are not found
 
-// One log event, with the positions and names of `observe`.
+// One log event, with its position and the names of its group and stream.
 struct Event {
   std::string group;
   std::string log;  // "123456789012:group"
@@ -33,7 +34,7 @@ struct Event {
   std::string message;
 };
 
-// The value of @ptr: GetLogRecord finds the event by it.
+// Returns the value of @ptr, with which GetLogRecord finds the event.
 std::string pointer_of(const Event& event);
 
 class Row {
@@ -44,10 +45,10 @@ class Row {
   explicit Row(std::shared_ptr<const Event> event) : event_(std::move(event)) {}
 
   Value field(const std::string& name) const;
-  // Replaces a column of that name.
+  // Adds a column, or replaces the column with this name.
   void set(const std::string& name, Value value);
-  const Event* event() const { return event_.get(); }  // nullptr: a group of stats
-  // An estimate of the memory that only this row uses.
+  const Event* event() const { return event_.get(); }  // nullptr: the row is a group of stats
+  // Estimates the memory that is used only by this row.
   size_t bytes() const;
 
  private:
@@ -58,7 +59,7 @@ class Row {
   mutable std::shared_ptr<const std::map<std::string, Value>> discovered_;  // copies share it
 };
 
-// The fields of a JSON message, without an event's own ones; empty for any other message.
+// Returns the fields of a message that is a JSON object; empty for other messages.
 std::map<std::string, Value> discover_fields(std::string_view message);
 
 Value evaluate(const Expression& expression, const Row& row, const CallContext& context);

@@ -1,9 +1,11 @@
-// A Value is what a field or an expression of a query has: nothing, a text, a number or an instant.
+// A Value is the value of a field or an expression in a query: nothing, a text, a number or an
+// instant.
 //
-// Fields of log events are texts. An operation on numbers reads a text as a number if it is one, so
-// "12" and 12 are equal. A condition is the number 1 or 0, as on AWS.
+// Fields of log events are texts. Operations on numbers convert texts that are numbers, so "12" and
+// 12 are equal. The value of a condition is the number 1 or 0, as on AWS.
 //
-// Threads: plain values and pure functions. Errors: none; what cannot be computed is nothing.
+// Threads: plain values and pure functions. Errors: none; a result that cannot be computed is
+// nothing.
 #pragma once
 
 #include <compare>
@@ -31,12 +33,13 @@ class Value {
 
   Kind kind() const { return kind_; }
   bool nothing() const { return kind_ == Kind::nothing; }
-  // The number, the milliseconds of an instant, or that of a text which is a number.
+  // Returns the number, the milliseconds of an instant, or the number in a text; nullopt for other
+  // values.
   std::optional<double> number() const;
-  // As results show it: "2026-11-20 09:45:00.123", "0.25"; "" for nothing.
+  // Returns the text in results: "2026-11-20 09:45:00.123", "0.25"; "" for nothing.
   std::string text() const;
-  size_t bytes() const { return text_.size(); }  // on top of the object's own
-  // True unless it is nothing, 0, "", "0" or "false".
+  size_t bytes() const { return text_.size(); }  // in addition to the size of the object
+  // Returns false for nothing, 0, "", "0" and "false", and true for other values.
   bool holds() const;
 
  private:
@@ -50,7 +53,8 @@ std::weak_ordering order_of(const Value& a, const Value& b);
 // Returns nullopt if one of them is nothing.
 std::optional<std::weak_ordering> compare(const Value& a, const Value& b);
 
-// "12", "0.25", "1234567.125": at most 4 digits after the point, without zeros at the end.
+// Formats a number with at most 4 digits after the point, without zeros at the end: "12", "0.25",
+// "1234567.125".
 std::string format_number(double number);
 
 }  // namespace trainyard::insights

@@ -142,11 +142,11 @@ Result<std::string> snappy_decompress(std::string_view block, size_t bytes_max) 
   out.reserve(size_t(*length));
   while (!block.empty()) {
     const auto element = take_element(block);
-    if (!element) return malformed("it is cut off");
+    if (!element) return malformed("it is truncated");
     if (element->length > *length - out.size())
       return malformed("it yields more bytes than its header says");
     if (element->tag == kLiteral) {
-      if (block.size() < element->length) return malformed("it is cut off");
+      if (block.size() < element->length) return malformed("it is truncated");
       out += block.substr(0, element->length);
       block.remove_prefix(element->length);
       continue;

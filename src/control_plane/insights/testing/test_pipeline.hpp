@@ -20,7 +20,7 @@ inline Query parsed(const std::string& text) {
   return std::get<Query>(std::move(query));
 }
 
-// Each event comes a second after the one before.
+// Runs a query over one event for each message; the events are one second apart.
 inline Result<std::vector<ResultRow>> run_query(const std::string& text,
                                                 const std::vector<std::string>& messages,
                                                 const Limits& limits = {}) {
@@ -34,7 +34,7 @@ inline Result<std::vector<ResultRow>> run_query(const std::string& text,
   return pipeline.finish();
 }
 
-// "a=1 b=x; a=2": rows without @ptr.
+// Formats rows without @ptr, such as "a=1 b=x; a=2".
 inline std::string shown(const Result<std::vector<ResultRow>>& rows) {
   if (!rows) return "error: " + rows.error().message;
   std::string out;
