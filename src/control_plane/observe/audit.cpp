@@ -223,7 +223,7 @@ class FileAuditLog final : public AuditLog {
     TRY(open_file({number, day, file_path(directory_, number, day)}, 0,
                   O_WRONLY | O_CREAT | O_EXCL));
     if (auto removed = remove_old_files(at); !removed)
-      log(Level::error, "observe", "old files of the audit log were not removed",
+      log(Level::error, "observe", "cannot remove old files of the audit log",
           {{"why", removed.error().message}});
     return ok();
   }
@@ -241,16 +241,15 @@ class FileAuditLog final : public AuditLog {
       const bool expired = file.day < oldest_day;
       if (!expired && bytes <= limits_.total_bytes_max) continue;
       TRY(remove_file(file.path));
-      log(expired ? Level::info : Level::warning, "observe", "a file of the audit log was removed",
-          {{"file", file.path},
-           {"why", expired ? "retention" : "the log may not take more space"}});
+      log(expired ? Level::info : Level::warning, "observe", "removed a file of the audit log",
+          {{"file", file.path}, {"why", expired ? "retention" : "the size limit of the log"}});
     }
     return ok();
   }
 
   size_t failed(const Error& error) {
     descriptor_.reset();
-    log(Level::error, "observe", "the audit log was not written", {{"why", error.message}});
+    log(Level::error, "observe", "cannot write the audit log; retrying", {{"why", error.message}});
     return 0;
   }
 
@@ -346,17 +345,17 @@ Result<std::unique_ptr<AuditLog>> open_audit_log(const std::string& directory, A
 
 Result<AuditVerification> verify_audit_log(const std::string& directory) {
   const auto files = TRY(list_files(directory));
-  if (files.empty()) return not_found("no audit log in " + directory);
+  if (files.empty()) return not_found("audit log not found in " + directory);
   AuditVerification found{.files = files.size(), .from_beginning = files[0].number == 1};
   AuditChain chain(found.from_beginning ? std::optional(first_digest()) : std::nullopt);
   for (size_t i = 0; i < files.size(); ++i) {
     if (i > 0 && files[i].number != files[i - 1].number + 1)
-      return corrupt(files[i].path + ": the file before it is missing");
+      return corrupt(files[i].path + ": the previous file is missing");
     const std::string bytes = TRY(read_all(files[i].path));
     std::string_view left = whole_lines(bytes);
     const bool torn = left.size() != bytes.size();
     if (torn && i + 1 < files.size())
-      return corrupt(files[i].path + ": the last line is not whole");
+      return corrupt(files[i].path + ": the last line is incomplete");
     found.torn = torn;
     for (uint64_t number = 1; !left.empty(); ++number) {
       const size_t end = left.find('\n');

@@ -2,14 +2,14 @@
 // (docs/formats/audit.md).
 //
 // append() puts a record into a bounded queue. One thread writes and syncs the records of some
-// milliseconds together, so one sync serves many requests, and a record is on disk soon after the
+// milliseconds together, so many requests share one sync, and a record is on disk soon after the
 // response. If the disk is slower than the requests, append() waits: records are delayed, not
-// dropped. If the log cannot be written at all (the disk is full or broken), the writer tries again
-// each second, and append() waits for at most append_wait_max and then returns an error.
+// dropped. If the log cannot be written (the disk is full or broken), the writer retries each
+// second, and append() waits for at most append_wait_max and then returns an error.
 //
-// A file ends with its day (UTC) or when it is full. When a new file begins, the oldest files are
-// removed: those past retention, and those beyond the log's space limit. Opening the log cuts off a
-// line that a crash tore.
+// A new file begins each day (UTC), and when a file is full. The oldest files are then removed if
+// they are older than the retention or exceed the log's space limit. Opening the log cuts off an
+// incomplete line after a crash.
 //
 // Threads: callable from anywhere. Lifetime: the destructor writes the queued records.
 #pragma once
@@ -28,7 +28,7 @@
 namespace trainyard::observe {
 
 struct AuditLimits {
-  uint64_t file_bytes_max = 16 << 20;  // a file is read whole by a lookup
+  uint64_t file_bytes_max = 16 << 20;  // a lookup reads whole files
   uint64_t total_bytes_max = uint64_t{8} << 30;
   Duration retention = 90 * 24h;               // as CloudTrail's event history
   size_t queue_records_max = 4'096;            // about 4 MiB of records
@@ -36,13 +36,13 @@ struct AuditLimits {
   Duration gather_for = Duration(20);          // between the first record of a batch and its write
 };
 constexpr size_t kAuditRecordBytesMax = 256 << 10;  // as CloudTrail
-constexpr uint64_t kLookupBytesMax = 64 << 20;      // read by one lookup; its token continues
+constexpr uint64_t kLookupBytesMax = 64 << 20;      // read by one lookup; the token continues it
 constexpr size_t kLookupRecordsMax = 50;            // as LookupEvents
 
 struct AuditQuery {
   AuditFilter filter;
   size_t count_max = kLookupRecordsMax;
-  std::string token;  // of the previous page; empty: the newest records
+  std::string token;  // next_token of the previous page; "": the newest records
 };
 
 struct AuditPage {
@@ -57,9 +57,9 @@ class AuditLog {
  public:
   virtual ~AuditLog() = default;
 
-  // Queues a record: a JSON object with eventTime, as text on one line. Errors: invalid: it is
-  // longer than kAuditRecordBytesMax; unavailable: the log cannot be written, or the queue is full
-  // and when_full is drop. After an error the record is lost.
+  // Queues a record: a JSON object with eventTime, as text on one line. Errors: invalid, if it is
+  // longer than kAuditRecordBytesMax; unavailable, if the log cannot be written, or if the queue is
+  // full and when_full is drop. After an error the record is lost.
   virtual Result<void> append(std::string record, Instant at,
                               WhenFull when_full = WhenFull::wait) = 0;
   // Waits until all records appended before are on disk. Errors: unavailable, after
@@ -70,18 +70,18 @@ class AuditLog {
   virtual Result<AuditPage> lookup(const AuditQuery& query) = 0;
 };
 
-// Creates the directory if it is missing. Errors: by errno.
+// Opens the log; creates the directory if it is missing. Errors: by errno.
 Result<std::unique_ptr<AuditLog>> open_audit_log(const std::string& directory,
                                                  AuditLimits limits = {});
 
 struct AuditVerification {
   uint64_t files = 0, records = 0;
-  std::string digest;          // of the last line, to compare with a copy kept elsewhere
+  std::string digest;          // of the last line, for comparison with a copy stored elsewhere
   bool from_beginning = true;  // false: older files were removed
   bool torn = false;           // the last line is incomplete: the server was killed, or is writing
 };
 
-// Reads every file in order. Errors: corrupt, naming file and line; not_found; by errno.
+// Reads and checks all files in order. Errors: corrupt, with file and line; not_found; by errno.
 Result<AuditVerification> verify_audit_log(const std::string& directory);
 
 }  // namespace trainyard::observe

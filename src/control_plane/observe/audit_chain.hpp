@@ -1,8 +1,8 @@
 // Writes and checks the lines of the audit log. A line is one record in CloudTrail's format, with
-// the digest of the line before it.
+// the digest of the previous line.
 //
-// A changed, removed, inserted or moved line breaks the chain at the next line. Lines removed from
-// the end are not detected: compare the digest of the last line with a copy kept elsewhere.
+// A changed, removed, inserted or moved line breaks the chain at the next line. The removal of the
+// last lines is not detected, unless the digest of the last line was stored elsewhere.
 //
 // Threads: plain values and pure functions.
 #pragma once
@@ -22,7 +22,7 @@ namespace trainyard::observe {
 // A member of each record in addition to CloudTrail's: the SHA-256 of the previous line without its
 // newline, in hex.
 constexpr std::string_view kPreviousDigest = "previousDigest";
-// The previous digest in the very first line.
+// Returns the previous digest of the first line of a log.
 std::string first_digest();
 // Returns the line's digest in hex.
 std::string line_digest(std::string_view line);
@@ -32,7 +32,7 @@ std::string line_digest(std::string_view line);
 // Requires: record is the text of a JSON object with members, on one line.
 std::string format_audit_line(std::string_view record, const std::string& previous_digest);
 
-// Checks lines in their order.
+// An AuditChain checks lines in their order.
 class AuditChain {
  public:
   // Continues after a line with this digest. Without one, the first line may have any previous
@@ -40,11 +40,11 @@ class AuditChain {
   explicit AuditChain(std::optional<std::string> previous_digest)
       : digest_(std::move(previous_digest)) {}
 
-  // Errors: corrupt: the line is not a record, or its previousDigest is not that of the line
-  // before.
+  // Checks the next line. Errors: corrupt, if it is not a record, or its previousDigest is not the
+  // digest of the previous line.
   Result<void> check(std::string_view line);
 
-  // The digest of the last checked line.
+  // Returns the digest of the last checked line.
   const std::optional<std::string>& digest() const { return digest_; }
   uint64_t lines() const { return lines_; }
 
@@ -70,9 +70,9 @@ struct AuditFilter {
   std::optional<std::pair<AuditAttribute, std::string>> attribute;
 };
 
-// Records without the requested attribute do not match.
+// Returns whether a record matches. Records without the attribute of the filter do not match.
 bool matches(const Json& event, const AuditFilter& filter);
-// Returns the user's name, or the session's name. Empty: the record has none.
+// Returns the name of the user or of the session; "" if the record has none.
 std::string username_of(const Json& event);
 
 }  // namespace trainyard::observe

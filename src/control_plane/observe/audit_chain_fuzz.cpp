@@ -1,5 +1,4 @@
-// Checks any bytes as lines of an audit log, and runs lookups on them, whether or not the chain is
-// intact.
+// Checks any bytes as lines of an audit log, and runs lookups on them even if the chain is broken.
 // decoder: src/control_plane/observe/audit_chain.cpp
 #include <cstddef>
 #include <cstdint>
@@ -26,10 +25,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (parsed && parsed->is_object() && !parsed->empty()) {
       AuditChain other(first_digest());
       CHECK(bool(other.check(format_audit_line(dump(*parsed), first_digest()))),
-            "what is written is read");
+            "a written line passes the check");
     }
     if (!chain.check(line)) break;
-    CHECK(chain.digest() == line_digest(line), "the digest is the line's");
+    CHECK(chain.digest() == line_digest(line), "the chain has the digest of the line");
   }
   return 0;
 }

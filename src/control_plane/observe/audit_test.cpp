@@ -124,11 +124,11 @@ TEST(Audit, DetectsTampering) {
       {"a changed name", [](Lines& lines) { lines[1].replace(lines[1].find("ana"), 3, "ben"); }},
       {"a removed line", [](Lines& lines) { lines.erase(lines.begin() + 1); }},
       {"a removed first line", [](Lines& lines) { lines.erase(lines.begin()); }},
-      {"a removed last line of a file that is over", [](Lines& lines) { lines.pop_back(); }},
+      {"a removed last line of a complete file", [](Lines& lines) { lines.pop_back(); }},
       {"swapped lines", [](Lines& lines) { std::swap(lines[0], lines[1]); }},
       {"a line that occurs twice", [](Lines& lines) { lines.insert(lines.begin(), lines[0]); }},
       {"an inserted line", [](Lines& lines) { lines.insert(lines.begin() + 1, "{}\n"); }},
-      {"no record", [](Lines& lines) { lines[1] = "nonsense\n"; }},
+      {"a line that is not a record", [](Lines& lines) { lines[1] = "nonsense\n"; }},
       {"a blank", [](Lines& lines) { lines[1].insert(1, " "); }},
       {"a last line without its end", [](Lines& lines) { lines.back().pop_back(); }},
   };
@@ -162,12 +162,13 @@ TEST(Audit, ReportsMissingFiles) {
   std::filesystem::remove(files[0]);
   const auto verified = verify_audit_log(directory.path());
   ASSERT_OK(verified);
-  EXPECT_FALSE(verified->from_beginning) << "retired files are not damage, and are said";
+  EXPECT_FALSE(verified->from_beginning)
+      << "files that retention removed are reported, not an error";
   EXPECT_FALSE(verify_audit_log(directory.path() + "/absent"));
 }
 
 // A kill may leave any part of the last line, which is then cut off.
-TEST(Audit, CutsOffATornLine) {
+TEST(Audit, CutsOffAnIncompleteLine) {
   TemporaryDirectory directory;
   fill(directory.path(), 1, 2);
   const std::string path = files_in(directory.path())[0], whole = read(path);
@@ -233,7 +234,7 @@ TEST(Audit, LooksUpNewestFirstByPages) {
   EXPECT_FALSE((*log)->lookup({.token = "-1/2"}));
 }
 
-TEST(Audit, ManyThreadsAppendToOneChain) {
+TEST(Audit, ChainsRecordsOfManyThreads) {
   TemporaryDirectory directory;
   {
     auto log = open_audit_log(directory.path(), {.queue_records_max = 4});
@@ -252,7 +253,7 @@ TEST(Audit, ManyThreadsAppendToOneChain) {
 
 // A record that cannot be written delays its request, which then fails. Queued records are written
 // later.
-TEST(Audit, WaitsForADiskThatRefuses) {
+TEST(Audit, WaitsForADiskThatFails) {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/audit";
   auto log = open_audit_log(path, {.queue_records_max = 2, .append_wait_max = 200ms});
@@ -276,7 +277,7 @@ TEST(Audit, WaitsForADiskThatRefuses) {
   EXPECT_EQ(verified->records, 2u);
 }
 
-TEST(Audit, RefusesRecordsThatAreTooLong) {
+TEST(Audit, RejectsRecordsThatAreTooLong) {
   TemporaryDirectory directory;
   auto log = open_audit_log(directory.path());
   ASSERT_OK(log);
@@ -329,7 +330,7 @@ std::vector<int> numbers_in(const std::string& directory) {
   return numbers;
 }
 
-TEST(AuditKill, TheChainHoldsUpToTheLastWholeRecordAndContinues) {
+TEST(AuditKill, KeepsTheChainUpToTheLastCompleteRecordAndContinues) {
   TemporaryDirectory directory;
   SeededRandom random(11);
   std::set<int> acknowledged;
@@ -355,7 +356,7 @@ TEST(AuditKill, TheChainHoldsUpToTheLastWholeRecordAndContinues) {
     ::kill(child, SIGKILL);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed by itself: " << WEXITSTATUS(status);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed before the kill: " << WEXITSTATUS(status);
     while (::read(pipe[0], &number, sizeof number) == ssize_t(sizeof number))
       acknowledged.insert(number);
     ::close(pipe[0]);
@@ -374,14 +375,14 @@ TEST(AuditKill, TheChainHoldsUpToTheLastWholeRecordAndContinues) {
     const auto numbers = numbers_in(directory.path());
     EXPECT_EQ(verified->records, numbers.size());
     const std::set<int> once(numbers.begin(), numbers.end());
-    EXPECT_EQ(once.size(), numbers.size()) << "nothing is twice";
+    EXPECT_EQ(once.size(), numbers.size()) << "no record is stored twice";
     for (const int each : acknowledged) EXPECT_TRUE(once.contains(each)) << each;
 
     first = *once.rbegin() + 1;
     fill(directory.path(), first++, 1, kNoon, {.file_bytes_max = 5'000});
     const auto again = verify_audit_log(directory.path());
     ASSERT_TRUE(again) << again.error().message;
-    EXPECT_FALSE(again->torn) << "what was torn is cut off";
+    EXPECT_FALSE(again->torn) << "the incomplete line was cut off";
     EXPECT_EQ(again->records, verified->records + 1);
     EXPECT_NE(again->digest, verified->digest);
   }

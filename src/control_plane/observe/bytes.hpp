@@ -11,7 +11,7 @@
 namespace trainyard::observe {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-              "numbers in files are copied as they lie in memory");
+              "numbers in files have the byte order of memory");
 
 template <class Number>
 void put(std::string& bytes, Number number) {

@@ -1,8 +1,8 @@
 // Catalogue stores the log groups and streams: names, numbers, and a summary of each stream that is
 // not open.
 //
-// A stream's row is `open` from before its first byte is written until its summary is stored. So
-// after a crash only the tails of open streams must be read.
+// A stream's row is marked `open` before its first byte is written, until its summary is stored. So
+// after a crash only the ends of open streams must be read.
 //
 // Threads: callable from anywhere. Errors: those of database.hpp; not_found, conflict.
 #pragma once
@@ -34,7 +34,7 @@ struct StreamRow {
   Instant created;
   bool open = false;
   uint64_t first_segment = 0;  // earlier segments were retired
-  StreamSummary summary;       // at the time when it was last closed
+  StreamSummary summary;       // as it was when the stream was last closed
 };
 
 class Catalogue {
@@ -50,19 +50,19 @@ class Catalogue {
                             const Logs::ChangeGroup& change);
   // Removes the group with the rows of its streams, which it returns, and its definitions.
   Result<std::vector<StreamRow>> delete_group(const std::string& region, const std::string& group);
-  // Groups with a retention of their own.
+  // The groups that have a retention setting.
   struct Retention {
     std::string region, group;
     int64_t days = 0;
   };
   Result<std::vector<Retention>> retentions();
   LogDefinitions& definitions() { return *definitions_; }
-  // Creates a stream, which is open. Errors: conflict (it exists), not_found (the group).
+  // Creates a stream and marks it open. Errors: conflict (it exists), not_found (the group).
   Result<void> create_stream(const StreamKey& key, Instant now);
   // Creates missing groups and streams, in one transaction.
   Result<void> ensure_streams(const std::vector<StreamKey>& keys, Instant now);
 
-  // Errors: not_found, naming the group or the stream.
+  // Errors: not_found, with the name of the group or the stream.
   Result<StreamRow> find(const StreamKey& key);
   Result<void> mark_open(uint64_t id);
   struct Closed {
@@ -77,7 +77,7 @@ class Catalogue {
   Result<std::vector<StreamRow>> streams(const std::string& region, const std::string& group,
                                          const std::string& prefix);
   Result<std::vector<StreamRow>> open_streams();
-  // Returns closed streams whose last event (or creation, if there is no event) is before `before`.
+  // Returns closed streams whose last event (or creation, without events) is before `before`.
   Result<std::vector<StreamRow>> ended_before(Instant before);
   // Returns streams that may have events before `before`.
   Result<std::vector<StreamRow>> started_before(Instant before);

@@ -28,20 +28,19 @@ class Database {
                                                 const std::string& schema,
                                                 const std::string& files = "");
 
-  // Runs `work` in a transaction and returns when that is durable. Concurrent calls share a
-  // transaction. An error of `work` undoes its own changes only, and is returned to its caller.
+  // Runs `work` in a transaction, and returns when the transaction is durable. Concurrent calls
+  // share a transaction. An error of `work` undoes only its changes, and is returned to its caller.
   //
-  // `committed` is called if the changes of `work` are durable, in the order of the works and
-  // before the next transaction begins: for changes of memory. It must return soon.
+  // `committed` is called when the changes of `work` are durable, in the order of the works and
+  // before the next transaction begins. It can update memory, and must return soon.
   using Work = std::function<Result<void>(Connection&)>;
   Result<void> write(Work work, std::function<void()> committed = nullptr);
 
-  // From now on closing leaves the write-ahead log unchanged, for the next opening to recover:
-  // after a failed sync. Requires: no write is in progress.
+  // Makes the destructor leave the write-ahead log unchanged, so that the next open() recovers from
+  // it. Used after a failed sync. Requires: no write is in progress.
   void leave_log();
 
-  // Runs `work` on the last committed state, which stays the same for all its statements. Reads do
-  // not wait for writes.
+  // Runs `work` on a snapshot of the last committed state. Reads do not wait for writes.
   Result<void> read(const Work& work);
 
  private:
@@ -53,7 +52,7 @@ class Database {
     Result<void> result;
     bool done = false;
   };
-  // Runs all of `group` in one transaction.
+  // Runs all works of `group` in one transaction.
   void commit(std::vector<Pending*>& group);
 
   // Used only by the caller that commits the current group.

@@ -55,7 +55,7 @@ Result<void> Descriptor::sync() const {
 
 Result<uint64_t> Descriptor::length() const {
   struct stat status;
-  if (::fstat(file_.descriptor(), &status) != 0) return from_errno("looking at " + path_);
+  if (::fstat(file_.descriptor(), &status) != 0) return from_errno("reading the size of " + path_);
   return uint64_t(status.st_size);
 }
 

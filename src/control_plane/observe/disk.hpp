@@ -1,4 +1,4 @@
-// Descriptor reads and writes an open file at positions, with errors that name the path.
+// A Descriptor reads and writes an open file at offsets. Its errors contain the path.
 //
 // Threads: callable from anywhere. Errors: by errno.
 #pragma once
@@ -32,6 +32,6 @@ class Descriptor {
 };
 
 Result<void> rename_file(const std::string& from, const std::string& to);
-Result<void> remove_file(const std::string& path);  // does nothing if it is absent
+Result<void> remove_file(const std::string& path);  // does nothing if the file does not exist
 
 }  // namespace trainyard::observe

@@ -1,20 +1,19 @@
 // An EventMerge returns the events of streams in the order of their key (time, stream, position).
 //
-// A heap holds streams, segments and blocks that are not opened yet, and loaded blocks, each with
-// the least key that it can yield. The top of the heap is opened, or its next event is returned. So
-// blocks are read only when the merge reaches them, and only events of blocks that overlap in time
-// are in memory.
+// A heap contains streams, segments and blocks that were not opened yet, and loaded blocks, each
+// with the least key that it can yield. The item at the top is opened or, if it is a loaded block,
+// its next event is returned. So blocks are read only when the merge reaches them, and only events
+// of blocks that overlap in time are in memory.
 //
-// Memory: the wanted events of loaded blocks, up to `held_bytes_max` and those of one block; 64
-// bytes for each segment of the time, and for each block of the segments that the merge has
-// reached; another 80 for each of these blocks with wanted events. If the limit is exceeded, the
-// loaded block whose next event is the latest one is dropped, and read again when the merge reaches
-// it.
+// Memory: the wanted events of loaded blocks, up to `held_bytes_max` plus one block; 64 bytes for
+// each segment in the time range, and for each block of the segments that the merge has reached; 80
+// more for each of these blocks with wanted events. If the limit is exceeded, the loaded block
+// whose next event is the latest is dropped; it is read again when the merge reaches it.
 //
-// Cost: reads each block once that overlaps both the time and what is merged.
+// Cost: each block that overlaps the time range is read once, unless it was dropped.
 //
-// Threads: confined to one at a time. Errors: those of Stream. Lifetime: what FilterSource::open
-// uses outlives it.
+// Threads: confined to one thread at a time. Errors: those of Stream. Lifetime: what
+// FilterSource::open uses outlives it.
 #pragma once
 
 #include <cstdint>
@@ -43,14 +42,14 @@ struct FilterSource {
   std::string name;
   std::optional<Instant> first_event;
   std::optional<Instant> last_event;
-  // called when the merge reaches its first event
+  // called when the merge reaches the stream's first event
   std::function<Result<std::shared_ptr<Stream>>()> open;
 };
 
 struct MergeSettings {
   TimeRange times;
-  EventKey least = {};   // events before it are left out
-  ChooseMessage wanted;  // unset: all events
+  EventKey least = {};   // events before this key are left out
+  ChooseMessage wanted;  // nullptr: all events
   uint64_t held_bytes_max = UINT64_MAX;
 };
 
@@ -59,24 +58,26 @@ class EventMerge {
   EventMerge(std::vector<FilterSource> sources, const MergeSettings& settings);
 
   bool ended() const { return heap_.empty(); }
-  // The least key that an event still to come can have. Requires: !ended().
+  // Returns a key that no later event is less than. Requires: !ended().
   const EventKey& key() const { return heap_.top().key; }
-  // True if the next step reads files. Requires: !ended().
+  // Returns whether the next step reads files. Requires: !ended().
   bool reads_next() const {
     const Item& top = heap_.top();
     return top.kind != Kind::loaded || loaded_[top.slot].dropped;
   }
-  // Opens what is at the top, or returns its event. Requires: !ended(). The event has no id.
+  // Opens the item at the top of the heap, or returns its next event, without id. Requires:
+  // !ended().
   Result<std::optional<FilteredEvent>> step();
 
   uint64_t bytes_read() const { return bytes_read_; }
-  // Returns how many events of the time were compared with `wanted`, each once.
+  // Returns the number of events in the time range that were compared with `wanted`; each event is
+  // counted once.
   uint64_t events_seen() const { return events_seen_; }
   uint64_t message_bytes_seen() const { return message_bytes_seen_; }
   uint64_t held_bytes() const { return held_bytes_; }
 
  private:
-  enum class Kind : uint8_t { stream, segment, block, loaded };  // in the order of equal keys
+  enum class Kind : uint8_t { stream, segment, block, loaded };  // orders items with equal keys
   struct Item {
     EventKey key;
     Kind kind = Kind::stream;
@@ -106,7 +107,7 @@ class EventMerge {
   void add_parts(const Item& item, Kind kind, const std::vector<Stream::Part>& parts);
   Result<void> load(Stream& stream, const Item& item);
   Result<Loaded> decode(const std::string& bytes, const Item& item);
-  // Adds the block to loaded_, and drops others until the limit is kept.
+  // Adds the block to loaded_, and drops others while the limit is exceeded.
   void hold(const Item& item, Loaded block);
   // Returns false if there is no other block to drop.
   bool drop_latest(size_t except_slot);

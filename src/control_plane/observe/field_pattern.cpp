@@ -86,7 +86,7 @@ Result<FieldPattern::Field> FieldPattern::parse_field(std::string_view text) {
   }
   if (text.find_first_of("=<>") == std::string_view::npos) {
     if (text.find_first_of(" \"") != std::string_view::npos)
-      return pattern_fault("a field is a name: " + std::string(text));
+      return pattern_fault("invalid field name: " + std::string(text));
     field.name = text;
     return field;
   }
@@ -96,7 +96,7 @@ Result<FieldPattern::Field> FieldPattern::parse_field(std::string_view text) {
       const size_t at = each.find_first_of("!<>=");
       const std::string_view name = trim(each.substr(0, at));
       if (at == std::string_view::npos || (!field.name.empty() && name != field.name))
-        return pattern_fault("each condition of a field begins with its name: " +
+        return pattern_fault("each condition of a field must begin with its name: " +
                              std::string(trim(each)));
       field.name = name;
       const auto* found = std::ranges::find_if(kComparisons, [&](const auto& comparison) {
@@ -131,7 +131,7 @@ Result<FieldPattern> FieldPattern::parse(std::string_view pattern) {
     parsed.fields_.push_back(TRY(parse_field(text)));
     if (parsed.fields_.back().any_number &&
         std::ranges::count(parsed.fields_, true, &Field::any_number) > 1)
-      return pattern_fault("'...' may stand once");
+      return pattern_fault("'...' may be used once");
   }
   return parsed;
 }

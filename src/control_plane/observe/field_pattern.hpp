@@ -1,8 +1,8 @@
-// FieldPattern is a filter pattern for messages of fields that blanks separate.
+// A FieldPattern is a filter pattern for messages whose fields are separated by spaces.
 //
 //   [host, user, ..., status = 4*, bytes > 1000 && bytes < 2000]
 //
-// A pattern has one element for each field; an element without a name is a field of any value.
+// A pattern has one element for each field. An element without a name matches any value.
 //
 // Threads: immutable. Errors: invalid, with a message for the client.
 #pragma once
@@ -22,7 +22,8 @@ inline constexpr size_t kPatternFieldsMax = 100;
 class FieldPattern {
  public:
   static Result<FieldPattern> parse(std::string_view pattern);
-  // The fields by name, "$host", or by number, "$2". nullopt: the message does not match.
+  // Returns the fields by name ("$host") or number ("$2"), or nullopt if the message does not
+  // match.
   std::optional<std::map<std::string, std::string>> extract(std::string_view message) const;
 
  private:
@@ -34,8 +35,8 @@ class FieldPattern {
     bool holds(std::string_view value) const;
   };
   struct Field {
-    std::string name;                                     // "": it has none
-    bool any_number = false;                              // "..."
+    std::string name;                                     // "": the field has no name
+    bool any_number = false;                              // true: "..."
     std::vector<std::vector<Condition>> any_of_all = {};  // empty: no condition
     bool holds(std::string_view value) const;
   };
@@ -44,7 +45,7 @@ class FieldPattern {
   std::vector<Field> fields_;
 };
 
-// Compares a text with a pattern in which '*' stands for any text, in linear time.
+// Returns whether a text matches a pattern in which '*' matches any text. The time is linear.
 bool matches_wildcards(std::string_view pattern, std::string_view text);
 
 }  // namespace trainyard::observe

@@ -170,7 +170,7 @@ class Parser {
   Result<Condition> selector() {
     Condition condition;
     TRY(path(condition));
-    if (at_ != text_.size()) return fault("nothing more");
+    if (at_ != text_.size()) return fault("the end of the pattern");
     return condition;
   }
 
@@ -179,14 +179,14 @@ class Parser {
     auto condition = TRY(any_of(0));
     if (!take("}")) return fault("'}' or an operator");
     skip_blanks();
-    if (at_ != text_.size()) return fault("nothing more");
+    if (at_ != text_.size()) return fault("the end of the pattern");
     return condition;
   }
 
  private:
   Error fault(std::string_view wanted) const {
     return invalid("Invalid filter pattern: at character " + std::to_string(at_ + 1) +
-                   " should stand " + std::string(wanted));
+                   ", expected " + std::string(wanted));
   }
   void skip_blanks() {
     while (at_ < text_.size() && is_blank(text_[at_])) ++at_;

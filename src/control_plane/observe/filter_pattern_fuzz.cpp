@@ -1,7 +1,7 @@
 // decoder: src/control_plane/observe/filter_pattern.cpp
 //
-// Matches any pattern with any message, and finds any value in it. Input: PATTERN newline MESSAGE,
-// in which the pattern is the selector of the value as well.
+// Matches any pattern with any message, and finds any value in it. Input: PATTERN newline MESSAGE;
+// the pattern is also used as the selector.
 #include "base/check.hpp"
 #include "observe/filter_pattern.hpp"
 
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto pattern = FilterPattern::parse(bytes.substr(0, newline));
   if (!pattern) {
     CHECK(pattern.error().message.starts_with("Invalid filter pattern: "),
-          "people are told what is wrong");
+          "parse() returns only explained errors");
     return 0;
   }
   CHECK(pattern->matches(message) == pattern->extract(message).has_value(),

@@ -7,7 +7,7 @@
 namespace trainyard::observe {
 namespace {
 
-TEST(FilterPattern, Matches) {
+TEST(FilterPattern, MatchesMessages) {
   const std::string json =
       R"({"step": 12, "loss": 0.25, "host": "algo-2", "ok": true, "error": null, "tags": ["a", "b"], "deep": {"x y": [1, {"z": -3e2}]}})";
   const struct {
@@ -71,11 +71,11 @@ TEST(FilterPattern, Matches) {
 TEST(FilterPattern, RejectsInvalidPatterns) {
   const std::pair<std::string, const char*> kTable[] = {
       {R"("open)", "quotation mark"},
-      {"[a b]", "a field is a name"},
+      {"[a b]", "invalid field name"},
       {"%x+%", "regular expressions"},
       {"{ $.a = %x% }", "regular expressions"},
       {"{ $.a = 1", "'}'"},
-      {"{ $.a = 1 } more", "nothing more"},
+      {"{ $.a = 1 } more", "the end of the pattern"},
       {"{ a = 1 }", "$.name"},
       {"{ $ = 1 }", "$.name"},
       {"{ $. = 1 }", "the name of a property"},
@@ -140,7 +140,7 @@ TEST(FilterPattern, ExtractsTheValuesOfItsSelectors) {
   EXPECT_EQ(extracted("ERROR", "fine"), "no match");
 }
 
-TEST(FilterPattern, RefusesBadPatternsOfFields) {
+TEST(FilterPattern, RejectsInvalidPatternsOfFields) {
   for (const char* pattern :
        {"[a", "[a, ..., ...]", "[a b]", "[a = 1 && c = 2]", "[a > x]", "[a = %x%]", "[= 1]"}) {
     const auto parsed = FilterPattern::parse(pattern);
@@ -148,7 +148,7 @@ TEST(FilterPattern, RefusesBadPatternsOfFields) {
   }
 }
 
-// Matches by trying every length of every star.
+// The slow reference: matches by trying every length of every star.
 bool matches_slowly(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] != '*')
@@ -159,7 +159,7 @@ bool matches_slowly(std::string_view pattern, std::string_view text) {
   return false;
 }
 
-// All texts of the letters, up to a length.
+// Returns all texts of the letters up to a length.
 std::vector<std::string> all_texts(std::string_view letters, size_t length_max) {
   std::vector<std::string> all{""};
   for (size_t i = 0; i < all.size(); ++i) {
@@ -183,7 +183,7 @@ TEST(Wildcards, MatchLongTextsInLinearTime) {
   const auto fields = FilterPattern::parse("{ $.x = \"*" + part + "b\" }");
   ASSERT_TRUE(fields);
   const std::string message = "{\"x\":\"" + text + "\"}";
-  // A matcher that begins again at each byte compares some 10^10 bytes.
+  // A matcher that restarts at each byte would compare some 10^10 bytes.
   for (int i = 0; i < 40; ++i) {
     EXPECT_FALSE(matches_wildcards("*" + part + "b*", text));
     EXPECT_TRUE(matches_wildcards("*" + part + "*" + part, text));

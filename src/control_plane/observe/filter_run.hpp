@@ -1,7 +1,7 @@
-// Implements Logs::filter and Logs::scan over the streams of a group, which an EventMerge merges.
+// Implements Logs::filter and Logs::scan with an EventMerge of the streams of a group.
 //
 // Threads: run_filter() is callable from anywhere; a scan is confined to one thread at a time.
-// Errors: invalid (pattern, token) and those of Stream.
+// Errors: invalid (pattern, token), and those of Stream.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace trainyard::observe {
 
-// When the page is full, the key of the merge is the token. The next page reads one block per
-// stream again. Memory: settings.scan_held_bytes_max as well.
+// Returns one page. If more events follow, the token is the key of the merge. The next page reads
+// one block per stream again. Memory: settings.scan_held_bytes_max.
 Result<FilterPage> run_filter(std::vector<FilterSource> sources, const FilterQuery& query,
                               const LogSettings& settings);
 

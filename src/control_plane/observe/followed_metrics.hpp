@@ -1,4 +1,4 @@
-// Opens metrics whose points others follow: by a function that is called after each append, or by a
+// Opens metrics whose new points are passed to a function after each append, or written to a
 // durable journal.
 //
 // Threads, errors: as metrics.hpp and point_journal.hpp.
@@ -15,9 +15,9 @@
 
 namespace trainyard::observe {
 
-// Called after an append, for each of its metrics, with points that are durable now and were not
-// before: without those that are not finite or exceed a limit. It must return soon, and may be
-// called by many threads at once.
+// Called after an append, for each of its metrics, with the points that became durable. Points that
+// are not finite or exceed a limit are left out. It must return soon, and may be called by many
+// threads at once.
 using PointsAppended = std::function<void(const MetricKey&, std::span<const Sample>)>;
 
 struct MetricFollowers {
@@ -27,7 +27,7 @@ struct MetricFollowers {
 
 struct FollowedMetrics {
   std::unique_ptr<Metrics> metrics;
-  // nullptr if the settings name no reader. Lifetime: that of the metrics.
+  // nullptr if the settings name no reader. Lifetime: it is valid as long as the metrics.
   PointJournal* journal = nullptr;
 };
 

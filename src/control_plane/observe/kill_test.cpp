@@ -1,5 +1,5 @@
-// Kills a child (SIGKILL) at random times. The child appends, and acknowledges through a pipe. All
-// that was acknowledged must be stored, nothing twice, and nothing torn.
+// Kills a child with SIGKILL at random times. The child appends, and acknowledges appends through a
+// pipe. Each acknowledged append must be stored once and completely.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,8 +25,8 @@ constexpr int kPollMilliseconds = 20'000;  // without output within this time a 
 
 LogSettings small_files() { return {.segment_bytes = 20'000, .block_bytes = 1000}; }
 
-// The lines of a batch are a function of writer and number, so that a repeated batch is distinct
-// from a new one.
+// Returns the lines of a batch. They depend on the writer and the number, so a repeated batch
+// differs from a new one.
 std::vector<LogEvent> lines_of(int writer, uint64_t batch) {
   std::vector<LogEvent> events;
   const size_t count = 1 + batch % 7;
@@ -46,8 +46,8 @@ struct Acknowledged {
   uint64_t batch;
 };
 
-// Never returns. Each writer is an agent: it reads the number of the last batch and continues by
-// repeating that batch.
+// Runs in the child and never returns. Each writer acts as an agent: it reads the number of the
+// last batch, and continues by repeating that batch.
 [[noreturn]] void run_child(const std::string& directory, int pipe) {
   TestClock clock;
   auto logs = open_logs(directory + "/logs", clock, small_files());
@@ -84,7 +84,7 @@ Result<std::vector<std::string>> read_all(Logs& logs, const StreamKey& key) {
   return found;
 }
 
-TEST(Kill, AcknowledgedLinesSurviveAndNothingIsTwice) {
+TEST(Kill, StoresAcknowledgedLinesOnce) {
   TemporaryDirectory directory;
   SeededRandom random(7);
   uint64_t acknowledged[kWriters] = {};
@@ -137,11 +137,11 @@ TEST(Kill, AcknowledgedLinesSurviveAndNothingIsTwice) {
     const double count = points->empty() ? 0 : (*points)[0].count;
     EXPECT_GE(count, double(batches));
     EXPECT_LE(count, double(batches + kWriters))
-        << "a point goes before its batch of lines, and at most one batch is under way";
+        << "each point is appended before its lines, and at most one batch is incomplete";
   }
 }
 
-// A few points in memory, so that most appends come shortly before or after a seal.
+// Keeps few points in memory, so that most appends are shortly before or after a seal.
 MetricSettings small_recent() { return {.recent_points_max = 32}; }
 constexpr int kSealKills = 30;
 constexpr int kPointsOfBatch = 5;
@@ -174,7 +174,7 @@ std::vector<MetricRecord> points_of(int writer, uint64_t batch) {
   ::_exit(7);
 }
 
-TEST(Kill, AcknowledgedPointsSurviveSealsAndNothingIsTwice) {
+TEST(Kill, StoresAcknowledgedPointsOnceDuringSeals) {
   TemporaryDirectory directory;
   SeededRandom random(8);
   uint64_t acknowledged[kWriters] = {};

@@ -46,7 +46,7 @@ struct GroupWorld {
   }
 };
 
-TEST(LogGroups, KeepTheirSettingsOverARestart) {
+TEST(LogGroups, KeepTheirSettingsAfterARestart) {
   GroupWorld world;
   ASSERT_OK(world.logs->create_group("r", "g", {.kms_key_id = "key", .tags = {{"a", "1"}}}));
   ASSERT_OK(world.logs->ensure_stream({"r", "plain", "s"}));
@@ -88,13 +88,13 @@ TEST(LogGroups, AreRemovedWithTheirFilesAndDefinitions) {
   EXPECT_TRUE(world.logs->delete_group("r", "g").error().is(LogResource::group));
   EXPECT_TRUE(world.logs->delete_stream({"r", "other", "x"}).error().is(LogResource::stream));
   EXPECT_EQ(world.logs->definitions().all(DefinitionKind::metric_filter)->size(), 1u);
-  // A group of the same name begins empty.
+  // A new group with the same name is empty.
   world.put("g", "b", world.clock.now());
   world.restart();
   EXPECT_EQ(world.logs->read({"r", "g", "b"}, {})->events.size(), 1u);
 }
 
-TEST(LogGroups, HaveARetentionOfTheirOwn) {
+TEST(LogGroups, UseTheirRetentionSetting) {
   GroupWorld world;
   const Instant old = world.clock.now() - 10 * 24h;
   for (const char* group : {"short", "long", "forever"}) world.put(group, "s", old);
@@ -114,11 +114,11 @@ TEST(LogGroups, HaveARetentionOfTheirOwn) {
   world.settings.retention = 5 * 24h;
   world.restart();
   ASSERT_OK(world.logs->retire(world.clock.now()));
-  EXPECT_EQ(world.streams("long").size(), 1u) << "its own retention is longer";
+  EXPECT_EQ(world.streams("long").size(), 1u) << "the retention of the group is longer";
   EXPECT_TRUE(world.streams("forever").empty());
 }
 
-TEST(LogGroups, TellOfNewEventsOnce) {
+TEST(LogGroups, ReportNewEventsOnce) {
   GroupWorld world;
   const StreamKey key{"r", "g", "s"};
   ASSERT_OK(world.logs->ensure_stream(key));
@@ -131,7 +131,7 @@ TEST(LogGroups, TellOfNewEventsOnce) {
   EXPECT_EQ(world.appended, (std::vector<std::string>{"s:1", "s:2", "s:3"}));
 }
 
-TEST(LogDefinitions, AreKeptByGroupAndName) {
+TEST(LogDefinitions, AreStoredByGroupAndName) {
   GroupWorld world;
   auto& definitions = world.logs->definitions();
   const auto kind = DefinitionKind::query;

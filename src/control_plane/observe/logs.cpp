@@ -23,7 +23,7 @@ constexpr Duration kSweepInterval = 60s;   // between searches for idle streams
 static_assert(3 * kNameBytesMax < kSegmentHeaderBytesMax);
 
 Result<void> check_name(std::string_view what, const std::string& name) {
-  if (name.empty()) return invalid("the name of a " + std::string(what) + " may not be empty");
+  if (name.empty()) return invalid("the name of a " + std::string(what) + " must not be empty");
   if (name.size() > kNameBytesMax)
     return invalid("the name of a " + std::string(what) +
                    " is too long: " + std::to_string(name.size()) + " bytes");
@@ -48,7 +48,7 @@ class LogDirectory final : public Logs {
   ~LogDirectory() override {
     MutexLock lock(mutex_);
     if (auto closed = close_locked([](const Entry&) { return true; }); !closed)
-      log(Level::warning, "observe", "closing the logs failed; the next start reads more files",
+      log(Level::warning, "observe", "cannot close the logs; the next start reads more files",
           {{"why", closed.error().message}});
   }
 
@@ -61,7 +61,7 @@ class LogDirectory final : public Logs {
       if (!summary) {
         // One bad file must not prevent the start. The stream stays open in the catalogue, and
         // reads of it return the error.
-        log(Level::error, "observe", "a log stream cannot be read",
+        log(Level::error, "observe", "cannot read a log stream",
             {{"stream", row.key.stream}, {"why", summary.error().message}});
         continue;
       }

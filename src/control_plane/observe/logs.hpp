@@ -1,8 +1,8 @@
-// Logs stores logs: groups of streams of timed events, per region. An append is durable when it
-// returns.
+// Logs stores log events: each region has groups, which have streams of events with times. An
+// append is durable when it returns.
 //
-// Threads: callable from anywhere. Errors: not_found (group or stream), conflict (exists),
-// exhausted (disk full), invalid (names, tokens), corrupt.
+// Threads: callable from anywhere. Errors: not_found (group or stream), conflict (group or stream
+// exists), exhausted (disk full), invalid (names, tokens), corrupt.
 #pragma once
 
 #include <functional>
@@ -19,12 +19,12 @@
 
 namespace trainyard::observe {
 
-// The detail of not_found and conflict: what does not exist, or exists already.
+// The detail of not_found and conflict errors: the kind of resource.
 enum class LogResource { group, stream };
 
 struct LogEvent {
   Instant at;
-  Instant ingested;  // in append(), 1970 stands for the current time
+  Instant ingested;  // in append(), Instant{} means the current time
   std::string message;
 };
 
@@ -34,14 +34,14 @@ struct LogStreamInfo {
   std::optional<Instant> first_event;
   std::optional<Instant> last_event;
   std::optional<Instant> last_ingestion;
-  uint64_t stored_bytes = 0;  // on disk, with the records' headers
+  uint64_t stored_bytes = 0;  // on disk, including the headers of records
 };
 
-// LogGroupSettings are what clients may choose for a group.
+// LogGroupSettings has the settings of a group that clients choose.
 struct LogGroupSettings {
-  std::optional<int64_t> retention_days;  // unset: as LogSettings::retention
-  std::string log_class = "STANDARD";     // a log class of AWS, without effect
-  std::string kms_key_id;                 // kept without effect
+  std::optional<int64_t> retention_days;  // nullopt: LogSettings::retention applies
+  std::string log_class = "STANDARD";     // a log class of AWS; stored, but without effect
+  std::string kms_key_id;                 // stored, but without effect
   std::map<std::string, std::string> tags;
 };
 
@@ -52,7 +52,7 @@ struct LogGroupInfo {
   LogGroupSettings settings = {};
 };
 
-// Positions are opaque to callers: a page returns them, and the next query takes them.
+// Positions are opaque to callers: a page returns them for the next query.
 struct ReadQuery {
   std::optional<Instant> from;  // inclusive
   std::optional<Instant> to;    // exclusive
@@ -63,9 +63,9 @@ struct ReadQuery {
 };
 
 struct LogPage {
-  std::vector<LogEvent> events;  // in order of storage, also when read backwards
+  std::vector<LogEvent> events;  // in the order of storage, even when read backwards
   uint64_t begin = 0;            // position of the first event
-  uint64_t end = 0;              // position after the last event, from which a follower continues
+  uint64_t end = 0;              // position after the last event, where a later read continues
 };
 
 struct FilterQuery {
@@ -73,7 +73,7 @@ struct FilterQuery {
   std::string stream_prefix;
   std::string pattern;  // CloudWatch filter pattern; "" matches all
   std::optional<Instant> from, to;
-  std::string token;  // of the previous page; "": the first page
+  std::string token;  // next_token of the previous page; "": the first page
   size_t events_max = 10'000;
 };
 
@@ -86,36 +86,36 @@ struct FilteredEvent {
 
 struct FilterPage {
   std::vector<FilteredEvent> events;  // of all streams, ordered by time
-  std::string next_token;             // "": the last page
+  std::string next_token;             // "": this is the last page
 };
 
-// Chooses events by their message.
+// Returns whether an event with this message is wanted.
 using ChooseMessage = std::function<bool(std::string_view)>;
 
 struct ScanQuery {
   std::optional<Instant> from, to;  // as in ReadQuery
-  // Called by the thread that scans, for each event of the time; unset: all are wanted.
+  // Called by the thread that scans, for each event in the time range; nullptr: all are wanted.
   ChooseMessage wanted = nullptr;
 };
 
 struct ScanPage {
-  std::vector<FilteredEvent> events;  // the wanted ones of all streams, ordered by time; without id
-  bool ended = false;                 // no page follows
-  Instant reached;                    // the events to come are not earlier
-  // These sums over all pages so far count the events of the time, wanted or not, the bytes of
-  // their messages, and the bytes that were read for them.
+  std::vector<FilteredEvent> events;  // wanted events of all streams, sorted by time, without ids
+  bool ended = false;                 // true: this is the last page
+  Instant reached;                    // later pages have no earlier events
+  // Sums over all pages so far: the events in the time range, wanted or not; the bytes of their
+  // messages; and the bytes that were read from files.
   uint64_t scanned = 0, scanned_bytes = 0, read_bytes = 0;
 };
 
-// A LogScan reads the events of a group page by page. Unlike filter(), it keeps what it has read
-// between pages, within LogSettings::scan_held_bytes_max.
+// A LogScan reads the events of a group page by page. Unlike filter(), it keeps data between pages,
+// up to LogSettings::scan_held_bytes_max.
 //
-// Threads: confined to one at a time. Lifetime: the logs outlive it.
+// Threads: confined to one thread at a time. Lifetime: the logs outlive it.
 class LogScan {
  public:
   virtual ~LogScan() = default;
-  // Returns after filter_scan_bytes_max at the latest: a page may be empty and not the last one.
-  // Requires: the page before did not end the scan.
+  // Returns the next page. It returns after reading filter_scan_bytes_max at the latest, so a page
+  // may be empty although further pages follow. Requires: the previous page did not end the scan.
   virtual Result<ScanPage> next() = 0;
 };
 
@@ -134,31 +134,32 @@ class Logs {
   virtual ~Logs() = default;
   virtual Result<void> create_group(const std::string& region, const std::string& group,
                                     const LogGroupSettings& settings = {}) = 0;
-  // Without its stored bytes. Errors: not_found.
+  // Returns a group without its stored_bytes. Errors: not_found.
   virtual Result<LogGroupInfo> group(const std::string& region, const std::string& group) = 0;
-  // Runs `change` in a transaction; its error changes nothing, and is returned.
+  // Runs `change` in a transaction. If it returns an error, nothing is changed, and the error is
+  // returned.
   using ChangeGroup = std::function<Result<void>(LogGroupSettings&)>;
   virtual Result<void> change_group(const std::string& region, const std::string& group,
                                     const ChangeGroup& change) = 0;
   // Removes the group, its streams with their events, and its definitions.
   virtual Result<void> delete_group(const std::string& region, const std::string& group) = 0;
   virtual Result<void> delete_stream(const StreamKey& key) = 0;
-  // Definitions that belong to log groups: filters, queries.
+  // Returns the definitions of log groups and regions, such as filters and queries.
   virtual LogDefinitions& definitions() = 0;
   virtual Result<void> create_stream(const StreamKey& key) = 0;
-  // Creates group and stream if they are missing (for the platform's own streams).
+  // Creates the group and the stream if they are missing; for streams of jobs and of the server.
   virtual Result<void> ensure_stream(const StreamKey& key) = 0;
-  // Creates all missing groups and streams with one sync, where the storage can: an iteration that
-  // starts sixty hosts waits once, not sixty times. By default one after another.
+  // Creates all missing groups and streams. An implementation may use one sync for all, so that the
+  // start of sixty hosts waits once, not sixty times. The default creates one after another.
   virtual Result<void> ensure_streams(const std::vector<StreamKey>& keys);
-  // Durable when it returns. `batch`, if not 0, numbers the batches of one writer from 1. A batch
-  // that was appended before is not appended again, since agents repeat batches that were not
-  // acknowledged.
+  // Appends events, which are durable when it returns. `batch`, if not 0, is the number of the
+  // batch, which the stream's agent counts from 1. Agents repeat batches that were not
+  // acknowledged; a batch that was already appended is not appended again.
   virtual Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events,
                               uint64_t batch = 0) = 0;
-  // The size of its events on disk, with the records' headers.
+  // Returns the size of a stream's events on disk, including the headers of records.
   virtual Result<uint64_t> stored_bytes(const StreamKey& key) = 0;
-  // The number of the last appended batch; 0 if there is none.
+  // Returns the number of the last appended batch, or 0.
   virtual Result<uint64_t> last_batch(const StreamKey& key) = 0;
   virtual Result<LogPage> read(const StreamKey& key, const ReadQuery& query) = 0;
   virtual Result<FilterPage> filter(const std::string& region, const std::string& group,
@@ -172,7 +173,7 @@ class Logs {
   virtual Result<std::vector<LogGroupInfo>> groups(const std::string& region,
                                                    const std::string& prefix) = 0;
   // Removes events older than the retention of their group or, if it has none, of the settings.
-  // Called periodically. Errors: the first one; other streams are retired all the same.
+  // Called periodically. Returns the first error; the other streams are still processed.
   virtual Result<void> retire(Instant now) = 0;
 };
 
@@ -181,36 +182,38 @@ inline Result<void> Logs::ensure_streams(const std::vector<StreamKey>& keys) {
   return {};
 }
 
-// Called after an append, with events that are stored now and were not before. It must return soon.
+// Called after an append, with the events that it has stored. It must return soon.
 using EventsAppended = std::function<void(const StreamKey&, const std::vector<LogEvent>&)>;
 
 struct LogSettings {
   EventsAppended appended = nullptr;
-  // Older events are removed, and streams without newer ones. Unset: kept forever, as on AWS.
+  // Older events are removed, and so are streams without newer events. nullopt: all are kept, as on
+  // AWS.
   std::optional<Duration> retention;
-  // Called before each append of events, which returns its error (base/disk_reserve.hpp).
+  // Called before each append of events; its error is returned (base/disk_reserve.hpp).
   CheckDiskSpace check_disk_space = no_reserve();
-  // Size of a segment, which is one file: small enough to remove old events in steps, large enough
-  // that a gigabyte has only 16 files.
+  // The size of a segment, which is one file. It is small enough to remove old events in steps, and
+  // large enough that a gigabyte has only 16 files.
   uint64_t segment_bytes = 64 << 20;
-  // Bytes per entry of the sparse index, within appends as well. A read may scan as many before its
-  // first event.
+  // Bytes of events per entry of the sparse index. A long append has several entries. A read may
+  // scan this number of bytes before its first event.
   uint64_t block_bytes = 64 << 10;
-  // Time after which an unused stream is dropped from memory.
+  // The time after which an unused stream is removed from memory.
   Duration idle_time = 10min;
   // Streams in memory at once (a few hundred bytes each, and 48 bytes per block).
   size_t streams_open_max = 4096;
-  // Bytes that one call of filter() scans before it returns a token: limits its time to some tens
-  // of milliseconds.
+  // The number of bytes after which one call of filter() returns a token. It limits the time of a
+  // call to some tens of milliseconds.
   uint64_t filter_scan_bytes_max = 32 << 20;
-  // Bytes of events that one scan() or filter() keeps in memory, besides those of one block: a
-  // block of each of some 500 streams that are written at the same time. With more streams, blocks
-  // are read several times.
+  // Bytes of events that one scan() or filter() keeps in memory, in addition to one block. It is
+  // enough for one block of each of some 500 streams that are written at the same time. With more
+  // streams, blocks are read several times.
   uint64_t scan_held_bytes_max = 32 << 20;
 };
 
-// Opens the logs below `directory`, and creates it if it is missing. Format: docs/formats/logs.md.
-// Cuts off tails that a crash tore. Requires: one process at a time (the data directory's lock).
+// Opens the logs in `directory`, which is created if it is missing. Incomplete appends at the ends
+// of files, as after a crash, are cut off. Format: docs/formats/logs.md. Requires: one process at a
+// time (the lock of the data directory).
 Result<std::unique_ptr<Logs>> open_logs(const std::string& directory, Clock& clock,
                                         const LogSettings& settings = {});
 

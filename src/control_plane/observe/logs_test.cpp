@@ -49,7 +49,7 @@ struct World {
   }
 };
 
-TEST(Logs, AppendedLinesAreReadAfterARestart) {
+TEST(Logs, ReadAppendedLinesAfterARestart) {
   World world;
   ASSERT_OK(world.logs->ensure_stream(kKey));
   ASSERT_OK(world.logs->append(kKey, {line(1000, "one"), line(1001, "two")}));
@@ -62,7 +62,7 @@ TEST(Logs, AppendedLinesAreReadAfterARestart) {
   EXPECT_EQ(page->events[0].ingested, world.clock.now());
 }
 
-TEST(Logs, AFollowerContinuesWhereThePageEnded) {
+TEST(Logs, ContinueWhereThePageEnded) {
   World world;
   ASSERT_OK(world.logs->ensure_stream(kKey));
   ASSERT_OK(world.logs->append(kKey, {line(1, "a"), line(2, "b"), line(3, "c")}));
@@ -74,13 +74,13 @@ TEST(Logs, AFollowerContinuesWhereThePageEnded) {
   const uint64_t end = page->end;
   page = world.logs->read(kKey, {.position = end});
   EXPECT_TRUE(page->events.empty());
-  EXPECT_EQ(page->end, end) << "the same position says that there is no more";
+  EXPECT_EQ(page->end, end) << "the position does not change at the end";
   ASSERT_OK(world.logs->append(kKey, {line(4, "d")}));
   page = world.logs->read(kKey, {.position = end});
   EXPECT_EQ(messages(page->events), (Messages{"d"}));
 }
 
-TEST(Logs, APageStopsAtItsBytesButHoldsOneEvent) {
+TEST(Logs, LimitThePageByBytesButReturnOneEvent) {
   World world;
   ASSERT_OK(world.logs->ensure_stream(kKey));
   ASSERT_OK(
@@ -92,7 +92,7 @@ TEST(Logs, APageStopsAtItsBytesButHoldsOneEvent) {
   EXPECT_EQ(messages(last->events), (Messages{"b", "c"}));
 }
 
-TEST(Logs, MissingAndDoubleNamesAreErrors) {
+TEST(Logs, RejectMissingAndExistingNames) {
   World world;
   EXPECT_EQ(world.logs->read(kKey, {}).error().message,
             "log group '/aws/sagemaker/TrainingJobs' does not exist");
@@ -108,7 +108,7 @@ TEST(Logs, MissingAndDoubleNamesAreErrors) {
   EXPECT_EQ(world.logs->create_group("r", std::string(3000, 'x')).error().kind, Kind::invalid);
 }
 
-TEST(Logs, NamesMayBeAnyText) {
+TEST(Logs, AcceptAnyTextAsName) {
   World world;
   const std::vector<std::string> names = {
       "../../etc/passwd",     "a/b//c",  std::string("nul\0byte", 8), "%2e%2e", "Zug \xc3\xbc",
@@ -127,7 +127,7 @@ TEST(Logs, NamesMayBeAnyText) {
   EXPECT_TRUE(world.logs->groups("elsewhere", "")->empty());
 }
 
-TEST(Logs, ABatchIsAppendedOnce) {
+TEST(Logs, AppendABatchOnce) {
   World world;
   ASSERT_OK(world.logs->ensure_stream(kKey));
   EXPECT_EQ(*world.logs->last_batch(kKey), 0u);
@@ -142,7 +142,7 @@ TEST(Logs, ABatchIsAppendedOnce) {
   EXPECT_EQ(messages(world.logs->read(kKey, {})->events), (Messages{"a", "put by a user", "b"}));
 }
 
-TEST(Logs, LongMessagesAreStoredInPieces) {
+TEST(Logs, StoreLongMessagesInPieces) {
   World world;
   ASSERT_OK(world.logs->ensure_stream(kKey));
   std::string message;
@@ -157,7 +157,7 @@ TEST(Logs, LongMessagesAreStoredInPieces) {
             Kind::invalid);
 }
 
-TEST(Logs, StreamsTellTheirTimesLiveAndClosed) {
+TEST(Logs, ReportTimesOfOpenAndClosedStreams) {
   World world;
   ASSERT_OK(world.logs->ensure_stream(kKey));
   ASSERT_OK(world.logs->ensure_stream({kKey.region, kKey.group, "digits/algo-2"}));
@@ -178,7 +178,7 @@ TEST(Logs, StreamsTellTheirTimesLiveAndClosed) {
   }
 }
 
-TEST(Logs, AnIdleStreamIsForgottenAndComesBack) {
+TEST(Logs, CloseIdleStreamsAndReopenThem) {
   World world;
   world.settings.streams_open_max = 3;
   world.restart();
@@ -198,7 +198,7 @@ TEST(Logs, AnIdleStreamIsForgottenAndComesBack) {
   }
 }
 
-// The reference: all events of a stream in a vector.
+// The reference has all events of a stream in a vector.
 struct Reference {
   std::vector<LogEvent> events;
   std::vector<LogEvent> between(int64_t from, int64_t to) const {
@@ -210,7 +210,7 @@ struct Reference {
   }
 };
 
-TEST(Logs, ReadsAgreeWithAVectorOverManySegmentsAndBlocks) {
+TEST(Logs, ReadLikeAVectorOverManySegmentsAndBlocks) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SeededRandom random(seed);
     World world;
@@ -260,7 +260,7 @@ TEST(Logs, ReadsAgreeWithAVectorOverManySegmentsAndBlocks) {
   }
 }
 
-TEST(Logs, APositionInsideAnEventIsRefused) {
+TEST(Logs, RejectPositionsInsideAnEvent) {
   World world;
   ASSERT_OK(world.logs->ensure_stream(kKey));
   ASSERT_OK(world.logs->append(kKey, {line(1, "one"), line(2, "two")}));
@@ -315,7 +315,7 @@ std::vector<Expected> append_randomly(World& world, SeededRandom& random) {
   return all;
 }
 
-TEST(Logs, FilterAgreesWithASortedVector) {
+TEST(Logs, FilterLikeASortedVector) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SeededRandom random(seed);
     World world;
@@ -353,7 +353,7 @@ TEST(Logs, FilterAgreesWithASortedVector) {
   }
 }
 
-TEST(Logs, FilterNamesItsStreamsAndRefusesBadQuestions) {
+TEST(Logs, FilterSelectedStreamsAndRejectInvalidQueries) {
   World world;
   for (const char* name : {"a/1", "a/2", "b/1"}) {
     ASSERT_OK(world.logs->ensure_stream({"r", "g", name}));
@@ -370,7 +370,7 @@ TEST(Logs, FilterNamesItsStreamsAndRefusesBadQuestions) {
   EXPECT_EQ(world.logs->filter("r", "g", {.token = "nonsense"}).error().kind, Kind::invalid);
 }
 
-TEST(Logs, RetentionRemovesOldSegmentsAndEndedStreams) {
+TEST(Logs, RemoveOldSegmentsAndEndedStreams) {
   World world;
   world.settings.retention = 24h;
   world.settings.segment_bytes = 500;
@@ -397,7 +397,7 @@ TEST(Logs, RetentionRemovesOldSegmentsAndEndedStreams) {
     EXPECT_LT(page->events.size(), 32u);
     EXPECT_EQ(page->events.back().message.substr(0, 3), "47.");
     EXPECT_EQ(world.logs->read(live, {.position = begin})->events.size(), page->events.size())
-        << "an old position reads on from what is left";
+        << "a read from a removed position continues at the first remaining event";
     EXPECT_EQ(world.logs->read(live, {.position = page->end, .forward = false})->events.size(),
               page->events.size());
   }
@@ -407,7 +407,7 @@ TEST(Logs, RetentionRemovesOldSegmentsAndEndedStreams) {
   EXPECT_LT(files, 10u);
 }
 
-TEST(Logs, RetentionContinuesAfterADamagedStream) {
+TEST(Logs, ContinueRetentionAfterADamagedStream) {
   World world;
   world.settings.retention = 24h;
   world.settings.segment_bytes = 500;
@@ -423,7 +423,7 @@ TEST(Logs, RetentionContinuesAfterADamagedStream) {
     world.clock.advance(1h);
   }
   world.logs.reset();
-  std::map<std::string, std::set<fs::path>> files;  // by the number of the stream
+  std::map<std::string, std::set<fs::path>> files;  // by number of the stream
   for (const auto& entry : fs::recursive_directory_iterator(world.directory.path())) {
     const std::string name = entry.path().filename();
     if (entry.path().extension() == ".log")
@@ -443,10 +443,10 @@ TEST(Logs, RetentionContinuesAfterADamagedStream) {
 }
 
 // Simulates a power failure: copies a directory in use, and cuts its segment at every byte.
-TEST(Logs, ATornTailIsCutBackToWholeAppends) {
+TEST(Logs, CutOffIncompleteAppends) {
   World world;
   ASSERT_OK(world.logs->ensure_stream(kKey));
-  std::map<size_t, size_t> events_at;  // length of the file -> events that are whole
+  std::map<size_t, size_t> events_at;  // the number of complete events by length of the file
   size_t events = 0;
   fs::path segment;
   for (uint64_t batch = 1; batch <= 3; ++batch) {
@@ -478,7 +478,7 @@ TEST(Logs, ATornTailIsCutBackToWholeAppends) {
   }
 }
 
-TEST(Logs, ManyThreadsAppendAndRead) {
+TEST(Logs, AppendAndReadFromManyThreads) {
   World world;
   world.settings.block_bytes = 500;
   world.settings.segment_bytes = 4000;
@@ -507,7 +507,7 @@ TEST(Logs, ManyThreadsAppendAndRead) {
     const auto slash = event.message.find('/');
     EXPECT_EQ(event.message.substr(slash + 1),
               std::to_string(next[event.message.substr(0, slash)]++))
-        << "each writer's order is kept";
+        << "the events of each writer are in order";
   }
 }
 

@@ -147,7 +147,7 @@ class MetricFile final : public Metrics {
   }
 
   Result<std::vector<Datapoint>> statistics(const StatisticsQuery& query) override {
-    if (query.period <= 0ms) return invalid("the period must be positive");
+    if (query.period <= 0ms) return invalid("invalid period: it must be positive");
     PeriodJoiner joiner(to_milliseconds(query.from), query.period.count());
     TRY(read_samples(query, [&](const Sample& sample) -> Result<void> {
       joiner.add(sample);
@@ -161,7 +161,7 @@ class MetricFile final : public Metrics {
     TRY(read_samples(query, [&](const Sample& sample) -> Result<void> {
       if (samples.size() == count_max)
         return exhausted("the metric has more than " + std::to_string(count_max) +
-                         " samples in that time");
+                         " samples in this time range");
       samples.push_back(sample);
       return ok();
     }));
@@ -265,7 +265,7 @@ class MetricFile final : public Metrics {
       if (!inserted.error().is(MetricFault::too_many_series)) return inserted.error();
       left_out += uint64_t(std::ranges::count_if(each.samples, is_finite));
       if (said_.size() < kSaidMax && said_.insert(settings_.group_of(*each.key)).second)
-        log(Level::warning, "observe", "points of further metrics are left out",
+        log(Level::warning, "observe", "leaving out points of further metrics",
             {{"why", inserted.error().message}});
     }
     if (!batch.empty()) TRY(add_recent(connection, batch.finish()));
@@ -347,7 +347,7 @@ class MetricFile final : public Metrics {
       if (head_.size() >= 2 * settings_.recent_points_max)
         return std::move(sealed).in("moving recent points into blocks");
     }
-    log(Level::error, "observe", "recent points were not moved into blocks",
+    log(Level::error, "observe", "cannot move recent points into blocks",
         {{"why", sealed.error().message}});
     return ok();
   }

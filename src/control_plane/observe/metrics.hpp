@@ -1,5 +1,5 @@
-// Metrics stores metrics: points by region, namespace, name and dimensions. An append is durable
-// when it returns.
+// Metrics stores the points of metrics, which are identified by region, namespace, name and
+// dimensions. An append is durable when it returns.
 //
 // Threads: callable from anywhere. Errors: invalid, also for a unit of more than kUnitBytesMax;
 // exhausted (disk full); corrupt.
@@ -26,7 +26,8 @@ struct MetricKey {
   auto operator<=>(const MetricKey&) const = default;
 };
 
-// One or more samples taken together: a plain value has count 1, sum = minimum = maximum = value.
+// A Sample is one value, or a statistic set of several values. A single value has count 1 and sum =
+// minimum = maximum = value.
 struct Sample {
   Instant at;
   double count = 1;
@@ -37,7 +38,7 @@ struct Sample {
 };
 Sample sample_of(Instant at, double value, std::string unit = "None");
 
-inline constexpr size_t kUnitBytesMax = 1024;  // AWS's longest has 16
+inline constexpr size_t kUnitBytesMax = 1024;  // the longest unit of AWS has 16
 
 struct MetricRecord {
   MetricKey key;
@@ -69,31 +70,31 @@ class Metrics {
  public:
   virtual ~Metrics() = default;
   virtual Result<void> append(const std::vector<MetricRecord>& records) = 0;
-  // Appends all but the points of metrics that exceed the limit of their group, and returns how
-  // many it left out.
+  // Appends points, except those of metrics that exceed the limit of their group. Returns the
+  // number of points that it left out.
   virtual Result<uint64_t> append_allowed(const std::vector<MetricRecord>& records) = 0;
-  // The same, for points that are grouped by metric: no key is copied for each point.
+  // Does the same for points that are grouped by metric, without a copy of the key for each point.
   virtual Result<uint64_t> append_series_allowed(const std::vector<MetricSeries>& series) = 0;
   // Appends a batch exactly once. `writer` is any text that identifies an agent, which numbers its
   // batches from 1; a batch that was appended before is not appended again.
   virtual Result<void> append_batch(const std::string& writer, uint64_t batch,
                                     const std::vector<MetricRecord>& records) = 0;
-  // The number of the writer's last appended batch; 0 if there is none.
+  // Returns the number of the writer's last appended batch, or 0.
   virtual Result<uint64_t> last_batch(const std::string& writer) = 0;
   virtual Result<std::vector<Datapoint>> statistics(const StatisticsQuery& query) = 0;  // by time
-  // The samples as they were appended, or joined by retire(), in the order of time. `period` is
-  // ignored. Errors also: exhausted, if there are more than `count_max`.
+  // Returns the samples in the order of time, as they were appended, or aggregated by retire().
+  // `period` is ignored. Errors also: exhausted, if there are more than `count_max`.
   virtual Result<std::vector<Sample>> samples(const StatisticsQuery& query, size_t count_max) = 0;
-  // The latest sample, for FinalMetricDataList; nullopt if there is none.
+  // Returns the latest sample, for FinalMetricDataList; nullopt if there is none.
   virtual Result<std::optional<Sample>> last(const MetricKey& key) = 0;
   virtual Result<std::vector<MetricKey>> list(const std::string& region,
                                               const std::string& name_space,
                                               const std::string& name) = 0;  // "": any
-  // Aggregates and removes old points, by the settings. Called periodically.
+  // Aggregates and removes old points, as the settings say. Called periodically.
   virtual Result<void> retire(Instant now) = 0;
 };
 
-// Why an append was refused.
+// The detail of exhausted errors of append().
 enum class MetricFault { too_many_series };
 
 // Retention, as on AWS: first all points, then one per 5 minutes and unit, then one per hour and
@@ -104,20 +105,20 @@ struct MetricSettings {
   Duration raw_time = 15 * 24h;
   Duration five_minutes_time = 63 * 24h;
   Duration hours_time = 455 * 24h;
-  // The group of a metric, of which one has at most group_series_max metrics; "": none. append()
-  // refuses points of further metrics (exhausted, MetricFault::too_many_series); append_allowed()
-  // and append_batch() leave them out, and log it once.
+  // Returns the group of a metric, or "". A group has at most group_series_max metrics. append()
+  // rejects points of further metrics (exhausted, MetricFault::too_many_series); append_allowed()
+  // and append_batch() leave them out, and log this once.
   std::function<std::string(const MetricKey&)> group_of = nullptr;
   int64_t group_series_max = 10'000;
-  // The number of points that are kept in memory, of some 24 bytes each, before they are moved into
+  // The number of points, of some 24 bytes each, that are kept in memory before they are moved into
   // compressed blocks. With less than some 4,000 metrics, fewer points are kept. One append may
-  // exceed it.
+  // exceed the limit.
   size_t recent_points_max = kRecentPointsMax;
   // The name of a sqlite::FileWatch; "": the operating system's files.
   std::string files = "";
 };
 
-// Opens the metrics, one file below `directory`. Format: docs/formats/metrics.md.
+// Opens the metrics, which are one file in `directory`. Format: docs/formats/metrics.md.
 Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory,
                                               const MetricSettings& settings = {});
 

@@ -1,5 +1,5 @@
-// Fails each step that changes the disk once, during appends, seals and the conversion of old
-// files: what was acknowledged stays, what was refused leaves nothing, and nothing is twice.
+// Fails each disk operation once, during appends, seals and the conversion of old files.
+// Acknowledged points must be stored once, and failed appends must leave nothing.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -29,7 +29,8 @@ std::vector<double> values_of(Metrics& metrics, int number) {
   return values;
 }
 
-// Appends until all steps of an append and of a seal have run, and returns what was acknowledged.
+// Appends until all operations of an append and of a seal have run, and returns the acknowledged
+// values.
 std::vector<double> append_under_faults(Metrics& metrics) {
   std::vector<double> acknowledged;
   for (int i = 0; i < 40; ++i) {
@@ -59,7 +60,7 @@ void check_all_faults(int error_number) {
       ASSERT_OK(metrics->append({{fault_key(1), sample_of(from_milliseconds(1), 1)}}));
       fault.arm();
       acknowledged = append_under_faults(*metrics);
-      EXPECT_GE(acknowledged.size(), 37U) << "one step has failed";
+      EXPECT_GE(acknowledged.size(), 37U) << "one operation has failed";
     }
     const auto metrics = open_metrics(directory.path());
     ASSERT_OK(metrics);
@@ -71,10 +72,10 @@ void check_all_faults(int error_number) {
   }
 }
 
-TEST(MetricsFaults, AFullDiskLosesNoAcknowledgedPoint) { check_all_faults(ENOSPC); }
-TEST(MetricsFaults, AnErrorOfTheDiskLosesNoAcknowledgedPoint) { check_all_faults(EIO); }
+TEST(MetricsFaults, FullDiskLosesNoAcknowledgedPoint) { check_all_faults(ENOSPC); }
+TEST(MetricsFaults, DiskErrorLosesNoAcknowledgedPoint) { check_all_faults(EIO); }
 
-// A file as version 1 wrote it.
+// The schema of a file of version 1.
 constexpr const char* kFormerSchema = R"(
   CREATE TABLE series (
     id INTEGER PRIMARY KEY, region BLOB NOT NULL, name_space BLOB NOT NULL, name BLOB NOT NULL,
@@ -134,7 +135,7 @@ void check_converted(Metrics& metrics, const std::vector<Sample>& samples) {
   EXPECT_EQ(*metrics.last_batch("w"), 5U);
 }
 
-TEST(MetricsConversion, PointsOfVersionOneBecomeBlocks) {
+TEST(MetricsConversion, ConvertsPointsOfVersionOneToBlocks) {
   const TemporaryDirectory directory;
   const auto samples = write_former_file(directory.path(), 40'000);  // more than one transaction
   for (int opening = 0; opening < 2; ++opening) {
@@ -146,7 +147,7 @@ TEST(MetricsConversion, PointsOfVersionOneBecomeBlocks) {
   EXPECT_EQ(*connection->integer("SELECT count(*) FROM sqlite_master WHERE name = 'points'"), 0);
 }
 
-TEST(MetricsConversion, AConversionThatFailedContinues) {
+TEST(MetricsConversion, ContinuesAfterAFailure) {
   for (uint64_t nth = 1;; ++nth) {
     const TemporaryDirectory directory;
     const auto samples = write_former_file(directory.path(), 300);
@@ -163,7 +164,7 @@ TEST(MetricsConversion, AConversionThatFailedContinues) {
   }
 }
 
-TEST(MetricsConversion, ANewerFileIsRejected) {
+TEST(MetricsConversion, RejectsNewerFiles) {
   const TemporaryDirectory directory;
   ASSERT_TRUE(open_metrics(directory.path()));
   {
@@ -173,7 +174,7 @@ TEST(MetricsConversion, ANewerFileIsRejected) {
   EXPECT_EQ(open_metrics(directory.path()).error().kind, Kind::corrupt);
 }
 
-TEST(MetricsCorruption, ACorruptBlockIsReportedAndThenSetAside) {
+TEST(MetricsCorruption, ReportsACorruptBlockAndThenMovesIt) {
   const TemporaryDirectory directory;
   const auto append = [&](Metrics& metrics, int first) {
     std::vector<MetricRecord> records;
@@ -197,13 +198,13 @@ TEST(MetricsCorruption, ACorruptBlockIsReportedAndThenSetAside) {
   ASSERT_OK(append(*metrics, 50));
   ASSERT_OK(metrics->retire(from_milliseconds(kFaultStart)));
   EXPECT_EQ(values_of(*metrics, 0).size(), 25U);
-  EXPECT_EQ(values_of(*metrics, 1).size(), 50U) << "another metric has lost nothing";
+  EXPECT_EQ(values_of(*metrics, 1).size(), 50U) << "other metrics have lost no points";
   const auto connection = *sqlite::Connection::open(directory.path() + "/metrics.sqlite");
   EXPECT_EQ(*connection->integer("SELECT count(*) FROM corrupt_blocks"), 1);
 }
 
-TEST(MetricsCorruption, CorruptRecentPointsAreSetAsideAtTheStart) {
-  // A checksum that is wrong, and one that is right above a run without samples.
+TEST(MetricsCorruption, MovesCorruptRecentPointsAtTheStart) {
+  // One row has a wrong checksum; the other has a correct one, but a run without samples.
   std::string invalid_run("\x01\x01\x00\x01\x00\x00", 6);
   const uint32_t checksum = Crc32::of(invalid_run);
   invalid_run.append(reinterpret_cast<const char*>(&checksum), sizeof checksum);
@@ -240,7 +241,7 @@ TEST(MetricsCorruption, CorruptRecentPointsAreSetAsideAtTheStart) {
   }
 }
 
-TEST(MetricsCorruption, ASealSetsCorruptRecentPointsAside) {
+TEST(MetricsCorruption, MovesCorruptRecentPointsDuringASeal) {
   const TemporaryDirectory directory;
   const auto metrics = *open_metrics(directory.path());
   ASSERT_OK(metrics->append({{fault_key(0), sample_of(from_milliseconds(kFaultStart), 1)}}));
@@ -253,7 +254,7 @@ TEST(MetricsCorruption, ASealSetsCorruptRecentPointsAside) {
   EXPECT_EQ(values_of(*metrics, 0), (std::vector<double>{2}));
 }
 
-TEST(MetricsCorruption, UnitsThatAreTooLongAreRejected) {
+TEST(MetricsCorruption, RejectsUnitsThatAreTooLong) {
   const TemporaryDirectory directory;
   const auto metrics = *open_metrics(directory.path());
   const Sample sample = sample_of(from_milliseconds(1), 1, std::string(kUnitBytesMax + 1, 'x'));

@@ -59,7 +59,7 @@ struct ModelWorld {
   }
   void append() {
     std::vector<MetricSeries> all;
-    const bool burst = random.chance(12);  // many points of one time
+    const bool burst = random.chance(12);  // many points with the same time
     for (uint64_t left = 1 + random.below(4); left > 0; --left) {
       MetricSeries series{model_key(random.below(kModelSeries)), {}};
       const int64_t at = any_time();
@@ -141,7 +141,7 @@ struct ModelWorld {
   }
 };
 
-TEST(MetricsModel, RandomHistoriesEqualTheReference) {
+TEST(MetricsModel, EqualsTheReferenceOverRandomHistories) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     ModelWorld world(seed);
     for (int i = 0; i < 300; ++i) {
@@ -151,7 +151,7 @@ TEST(MetricsModel, RandomHistoriesEqualTheReference) {
   }
 }
 
-TEST(MetricsModel, ALongSeriesIsRetiredInParts) {
+TEST(MetricsModel, RetiresALongSeriesInParts) {
   ModelWorld world(3);
   std::vector<MetricRecord> records;
   for (int i = 0; i < 60'000; ++i) {  // some 450 blocks
@@ -168,8 +168,8 @@ TEST(MetricsModel, ALongSeriesIsRetiredInParts) {
   }
 }
 
-// Readers see each acknowledged point once, whatever seals and retirements run meanwhile.
-TEST(MetricsModel, ReadersDuringSealsSeeEachPointOnce) {
+// Readers see each acknowledged point once, even while seals and retirements run.
+TEST(MetricsModel, ReadsEachPointOnceDuringSeals) {
   TemporaryDirectory directory;
   const auto metrics = *open_metrics(directory.path(), {.recent_points_max = 64});
   constexpr int kPoints = 3'000;

@@ -42,7 +42,7 @@ MetricRecord point(int64_t at, double value, std::string unit = "None") {
   return {kLoss, sample_of(from_milliseconds(at), value, unit)};
 }
 
-TEST(Metrics, StatisticsByPeriodAlsoAfterARestart) {
+TEST(Metrics, ComputeStatisticsByPeriodAndAfterARestart) {
   MetricWorld world;
   ASSERT_OK(world.metrics->append({point(kStart, 4), point(kStart + 59'999, 2),
                                    point(kStart + 60'000, 1), point(kStart + 60'000, 3)}));
@@ -68,11 +68,11 @@ TEST(Metrics, StatisticsByPeriodAlsoAfterARestart) {
                   .statistics({kLoss.region, kLoss.name_space, kLoss.name, {}}, kStart,
                               kStart + 120'000, 60s)
                   .empty())
-      << "dimensions are part of the name";
+      << "dimensions identify the metric";
   EXPECT_EQ(world.metrics->statistics({.key = kLoss, .period = 0s}).error().kind, Kind::invalid);
 }
 
-TEST(Metrics, UnitsAreKeptApart) {
+TEST(Metrics, SeparateUnits) {
   MetricWorld world;
   ASSERT_OK(
       world.metrics->append({point(kStart, 1, "Seconds"), point(kStart, 1000, "Milliseconds")}));
@@ -82,14 +82,14 @@ TEST(Metrics, UnitsAreKeptApart) {
   EXPECT_EQ(seconds[0].unit, "Seconds");
 }
 
-TEST(Metrics, LastIsTheLatestSample) {
+TEST(Metrics, ReturnTheLatestSampleAsLast) {
   MetricWorld world;
   EXPECT_FALSE(world.metrics->last(kLoss)->has_value());
   ASSERT_OK(world.metrics->append({point(kStart + 5, 7), point(kStart, 9), point(kStart + 5, 8)}));
   EXPECT_EQ((*world.metrics->last(kLoss))->sum, 8);
 }
 
-TEST(Metrics, TheSeriesOfAJobAreLimited) {
+TEST(Metrics, LimitTheSeriesOfAGroup) {
   TemporaryDirectory directory;
   const MetricSettings settings{.group_of =
                                     [](const MetricKey& key) {
@@ -108,20 +108,21 @@ TEST(Metrics, TheSeriesOfAJobAreLimited) {
   const auto refused = metrics->append({of("a", 3), of("a", 4)});
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().is(MetricFault::too_many_series));
-  EXPECT_EQ(metrics->list("eu-west-1", "", "")->size(), 3u) << "what is refused leaves nothing";
+  EXPECT_EQ(metrics->list("eu-west-1", "", "")->size(), 3u) << "a rejected append leaves nothing";
   ASSERT_OK(metrics->append_batch("agent", 1, {of("a", 3), of("a", 4), of("b", 2), of("a", 1)}));
-  EXPECT_EQ(metrics->list("eu-west-1", "", "")->size(), 5u) << "only a's fourth is left out";
+  EXPECT_EQ(metrics->list("eu-west-1", "", "")->size(), 5u)
+      << "only the fourth metric of a is left out";
   EXPECT_EQ(*metrics->append_allowed({of("a", 4), of("a", 5), of("b", 3), of("a", 1)}), 2u);
-  EXPECT_EQ(metrics->list("eu-west-1", "", "")->size(), 6u) << "b's third is stored";
+  EXPECT_EQ(metrics->list("eu-west-1", "", "")->size(), 6u) << "the third metric of b is stored";
   metrics.reset();
   metrics = std::move(*open_metrics(directory.path(), settings));
-  EXPECT_FALSE(metrics->append({of("a", 5)})) << "also after a restart";
+  EXPECT_FALSE(metrics->append({of("a", 5)})) << "the limit applies after a restart";
   ASSERT_OK(metrics->append({of("", 1), of("", 2), of("", 3), of("", 4)}));
   ASSERT_OK(metrics->retire(from_milliseconds(kStart) + 456 * 24h));
   ASSERT_OK(metrics->append({of("a", 5)}));
 }
 
-TEST(Metrics, SamplesAreReadByTimeAndUnitUpToALimit) {
+TEST(Metrics, ReadSamplesByTimeAndUnitUpToALimit) {
   MetricWorld world;
   ASSERT_OK(world.metrics->append({point(kStart + 2, 3), point(kStart, 1), point(kStart, 2),
                                    point(kStart + 1, 9, "Seconds"), point(kStart + 10, 4)}));
@@ -142,14 +143,14 @@ TEST(Metrics, SamplesAreReadByTimeAndUnitUpToALimit) {
   EXPECT_EQ(samples("", 3).error().kind, Kind::exhausted);
 }
 
-TEST(Metrics, ValuesThatAreNotNumbersAreLeftOut) {
+TEST(Metrics, LeaveOutValuesThatAreNotFinite) {
   MetricWorld world;
   ASSERT_OK(world.metrics->append_batch(
       "a", 1, {point(kStart, NAN), point(kStart, INFINITY), point(kStart, 1)}));
   EXPECT_EQ(world.statistics(kLoss, kStart, kStart + 1, 60s)[0].count, 1);
 }
 
-TEST(Metrics, ABatchIsAppendedOnce) {
+TEST(Metrics, AppendABatchOnce) {
   MetricWorld world;
   ASSERT_OK(world.metrics->append_batch("digits/1/0", 1, {point(kStart, 1)}));
   ASSERT_OK(world.metrics->append_batch("digits/1/0", 1, {point(kStart, 1)}));
@@ -162,7 +163,7 @@ TEST(Metrics, ABatchIsAppendedOnce) {
   EXPECT_EQ(world.statistics(kLoss, kStart, kStart + 1, 60s)[0].count, 2);
 }
 
-TEST(Metrics, ListByNamespaceAndName) {
+TEST(Metrics, AreListedByNamespaceAndName) {
   MetricWorld world;
   MetricRecord other = point(kStart, 1);
   other.key.name = "accuracy";
@@ -175,7 +176,7 @@ TEST(Metrics, ListByNamespaceAndName) {
   EXPECT_TRUE(world.metrics->list("eu-west-1", "elsewhere", "")->empty());
 }
 
-TEST(Metrics, OldPointsGrowCoarserAndVanish) {
+TEST(Metrics, AggregateAndRemoveOldPoints) {
   MetricWorld world;
   std::vector<MetricRecord> records;
   for (int minute = 0; minute < 120; ++minute)
@@ -199,7 +200,7 @@ TEST(Metrics, OldPointsGrowCoarserAndVanish) {
   EXPECT_TRUE(world.metrics->list("eu-west-1", "", "")->empty());
 }
 
-TEST(Metrics, ManyThreadsShareCommits) {
+TEST(Metrics, ShareCommitsOfManyThreads) {
   MetricWorld world;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)

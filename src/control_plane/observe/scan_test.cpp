@@ -1,4 +1,4 @@
-// Compares scans with a sorted vector, and counts what they read.
+// Compares scans with a sorted vector, and counts the bytes that they read.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct ScanWorld {
   }
 };
 
-// `count` events, of which each comes a second after the one before.
+// Returns `count` events, one second apart.
 std::vector<LogEvent> seconds(int64_t count) {
   std::vector<LogEvent> events;
   for (int64_t i = 0; i < count; ++i)
@@ -141,7 +141,7 @@ TEST(LogScan, AgreesWithASortedVector) {
   }
 }
 
-TEST(LogScan, OfTheEndReadsAsMuchInALongStream) {
+TEST(LogScan, ReadsOnlyTheEndOfALongStream) {
   for (const int64_t count : {2'000, 20'000}) {
     ScanWorld world;
     world.settings.block_bytes = 1000;
@@ -175,7 +175,7 @@ TEST(LogScan, ReadsEachBlockOnceUnlessItsMemoryIsSmall) {
   const Scanned whole = scan_all(*world.logs, {});
   EXPECT_EQ(whole.messages.size(), 3000u);
   EXPECT_EQ(whole.last.read_bytes, stored);
-  world.settings.scan_held_bytes_max = 8'000;  // blocks of fewer streams than there are
+  world.settings.scan_held_bytes_max = 8'000;  // less than one block of each stream
   world.open();
   const Scanned small = scan_all(*world.logs, {});
   EXPECT_EQ(small.messages, whole.messages);
@@ -229,11 +229,11 @@ TEST(LogScan, LeavesOutAStreamThatWasCreatedAgain) {
     events += page->events.size();
     ended = page->ended;
   }
-  EXPECT_LT(events, 50u) << "of the blocks that were read before";
+  EXPECT_LT(events, 50u) << "only events of blocks that were already read";
 }
 
-// A page that has read enough still returns the events that it has in memory.
-TEST(LogFilter, PagesOfManyStreamsHaveManyEvents) {
+// A page that has reached its limit of bytes still returns the events that are in memory.
+TEST(LogFilter, ReturnsManyEventsInPagesOfManyStreams) {
   ScanWorld world;
   world.settings.filter_scan_bytes_max = 1;
   world.settings.block_bytes = 1000;
@@ -256,7 +256,7 @@ TEST(LogFilter, PagesOfManyStreamsHaveManyEvents) {
   EXPECT_LT(pages, 300u);
 }
 
-TEST(LogIndex, OfALongAppendHasManyBlocks) {
+TEST(LogIndex, HasManyBlocksOfALongAppend) {
   ScanWorld world;
   world.settings.block_bytes = 1000;
   world.open();
@@ -272,7 +272,7 @@ TEST(LogIndex, OfALongAppendHasManyBlocks) {
   EXPECT_EQ(fs::file_size(world.file(".index")) / kIndexEntryBytes, entries);
 }
 
-// Earlier releases ended blocks at the ends of appends only.
+// Earlier releases ended blocks only at the ends of appends.
 TEST(LogIndex, OfAnEarlierReleaseIsRead) {
   ScanWorld world;
   world.settings.block_bytes = 1000;
@@ -298,8 +298,8 @@ TEST(LogIndex, OfAnEarlierReleaseIsRead) {
   EXPECT_EQ((*world.logs->streams("r", "g", ""))[0].last_event, events.back().at);
 }
 
-// A disk that loses data which it had synced: the index has blocks of an append that is cut off.
-TEST(LogIndex, OfATornAppendDoesNotMakeAPartOfItVisible) {
+// A disk loses data that it had synced: the index has blocks of an append that is incomplete.
+TEST(LogIndex, HidesAnIncompleteAppend) {
   ScanWorld world;
   world.settings.block_bytes = 200;
   world.open();

@@ -47,7 +47,7 @@ Result<DecodedSegmentHeader> decode_segment_header(std::string_view bytes) {
     return corrupt("segment header: it ends after " + std::to_string(bytes.size()) + " bytes");
   if (!bytes.starts_with(kMagic)) return corrupt("segment header: not a segment");
   if (const auto version = get<uint32_t>(bytes, 8); version != kSegmentVersion)
-    return corrupt("segment header: version " + std::to_string(version) + ", known is " +
+    return corrupt("segment header: unknown version " + std::to_string(version) + ", expected " +
                    std::to_string(kSegmentVersion));
   DecodedSegmentHeader decoded;
   decoded.header.stream = get<uint64_t>(bytes, 12);

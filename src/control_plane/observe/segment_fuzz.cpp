@@ -1,7 +1,6 @@
 // decoder: src/control_plane/observe/segment.cpp
 //
-// Decodes any bytes as a segment and as an index: decoding ends, and the result encodes to the same
-// bytes.
+// Decodes any bytes as a segment and as an index; the result encodes to the same bytes.
 #include "base/check.hpp"
 #include "observe/segment.hpp"
 

@@ -9,7 +9,7 @@
 namespace trainyard::observe {
 namespace {
 
-// Made by another program, written from docs/formats/logs.md.
+// Another program, which was written from docs/formats/logs.md, made these bytes.
 constexpr std::string_view kHeader =
     "54594c4f47534547010000000700000000000000001000000000000001000000020000000a000000722f676a6f622f"
     "616c676f2d"
@@ -21,7 +21,7 @@ constexpr std::string_view kIndexEntry =
     "000345ca48"
     "00000000";
 
-TEST(Segment, GoldenBytes) {
+TEST(Segment, EncodesToGoldenBytes) {
   EXPECT_EQ(Crc32::of("123456789"), 0xcbf43926u);
   EXPECT_EQ(to_hex(encode_segment_header({7, 4096, {"r", "/g", "job/algo-1"}})), kHeader);
   std::string event, commit, entry;
@@ -36,7 +36,7 @@ TEST(Segment, GoldenBytes) {
   EXPECT_EQ(to_hex(entry), kIndexEntry);
 }
 
-TEST(Segment, GoldenBytesAreRead) {
+TEST(Segment, DecodesGoldenBytes) {
   const std::string bytes = *from_hex(kHeader) + *from_hex(kEvent) + *from_hex(kCommit);
   const auto header = decode_segment_header(bytes);
   ASSERT_TRUE(header);
@@ -53,7 +53,7 @@ TEST(Segment, GoldenBytesAreRead) {
   EXPECT_EQ(decode_index_entry(*from_hex(kIndexEntry))->last_batch, 4u);
 }
 
-TEST(Segment, EveryChangedBitIsNoticed) {
+TEST(Segment, DetectsEveryChangedBit) {
   const std::string event = *from_hex(kEvent);
   for (size_t bit = 0; bit < event.size() * 8; ++bit) {
     std::string spoilt = event;

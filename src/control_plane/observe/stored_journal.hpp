@@ -15,12 +15,12 @@
 
 namespace trainyard::observe {
 
-// Creates the tables, adds readers that are new at the journal's end, and removes former ones.
+// Creates the tables, adds new readers at the end of the journal, and removes former readers.
 Result<void> prepare_journal(Database& database, const JournalSettings& settings);
-// Adds a point, within its transaction.
+// Adds a point. Call it in the transaction that stores the point.
 Result<void> add_to_journal(Connection& connection, int64_t series, Instant at, double value,
                             const JournalSettings& settings);
-// `key_of` reads a series; not_found: it was removed.
+// Returns the key of a series. Errors: not_found, if the series was removed.
 using KeyOfSeries = std::function<Result<MetricKey>(Connection&, int64_t series)>;
 std::unique_ptr<PointJournal> make_journal(Database& database, KeyOfSeries key_of);
 

@@ -39,11 +39,11 @@ struct JournalWorld {
   }
 };
 
-TEST(StoredJournal, EachReaderReadsOnFromItsOwnPosition) {
+TEST(StoredJournal, ReadsFromThePositionOfEachReader) {
   JournalWorld world;
   world.append(0, 4);
   EXPECT_EQ(world.values("a", 3), (std::vector<double>{0, 1, 2}));
-  EXPECT_EQ(world.values("a", 3), (std::vector<double>{0, 1, 2})) << "nothing was advanced";
+  EXPECT_EQ(world.values("a", 3), (std::vector<double>{0, 1, 2})) << "the position has not changed";
   ASSERT_OK(world.journal->advance("a", world.read("a", 3).position));
   world.restart();
   EXPECT_EQ(world.values("a"), (std::vector<double>{3}));
@@ -53,7 +53,7 @@ TEST(StoredJournal, EachReaderReadsOnFromItsOwnPosition) {
   EXPECT_EQ(world.journal->read("c", 1).error().kind, Kind::not_found);
 }
 
-TEST(StoredJournal, ANewReaderBeginsAtTheEndAndAFormerOneHoldsNothing) {
+TEST(StoredJournal, StartsNewReadersAtTheEndAndRemovesFormerOnes) {
   JournalWorld world;
   world.append(0, 4);
   world.settings.journal.readers = {"b", "c"};
@@ -64,7 +64,7 @@ TEST(StoredJournal, ANewReaderBeginsAtTheEndAndAFormerOneHoldsNothing) {
   EXPECT_EQ(world.journal->read("a", 1).error().kind, Kind::not_found);
 }
 
-TEST(StoredJournal, BeyondItsLimitPointsAreLostAndCounted) {
+TEST(StoredJournal, CountsPointsLostBeyondItsLimit) {
   JournalWorld world;
   world.settings.journal.points_max = 500;
   world.restart();
@@ -76,7 +76,7 @@ TEST(StoredJournal, BeyondItsLimitPointsAreLostAndCounted) {
   EXPECT_EQ(world.read("a", 10).lost, 0U);
 }
 
-TEST(StoredJournal, APageOfRemovedMetricsIsNotEmpty) {
+TEST(StoredJournal, DoesNotCallAPageOfRemovedMetricsEmpty) {
   JournalWorld world;
   world.append(0, 4);
   ASSERT_OK(world.metrics->retire(from_milliseconds(1000) + 456 * 24h));
@@ -88,7 +88,7 @@ TEST(StoredJournal, APageOfRemovedMetricsIsNotEmpty) {
   EXPECT_TRUE(world.read("a").empty);
 }
 
-TEST(StoredJournal, PointsOfARemovedMetricAreNotThoseOfALaterOne) {
+TEST(StoredJournal, AssignsNoPointsOfARemovedMetricToALaterOne) {
   JournalWorld world;
   const Instant later = from_milliseconds(1000) + 456 * 24h;
   world.append(0, 4);
@@ -101,7 +101,7 @@ TEST(StoredJournal, PointsOfARemovedMetricAreNotThoseOfALaterOne) {
   for (const MetricRecord& record : page.records) EXPECT_EQ(record.sample.at, later);
 }
 
-TEST(StoredJournal, MetricsThatAreNotWantedStayOutside) {
+TEST(StoredJournal, ExcludesMetricsThatAreNotWanted) {
   JournalWorld world;
   world.settings.journal.wanted = [](const MetricKey& key) { return key.name_space != "Received"; };
   world.restart();
@@ -121,7 +121,7 @@ TEST(StoredJournal, IsAbsentWithoutReaders) {
   world.append(4, 4);
 }
 
-TEST(StoredJournal, ABatchThatIsRepeatedEntersItOnce) {
+TEST(StoredJournal, AddsARepeatedBatchOnce) {
   JournalWorld world;
   const std::vector<MetricRecord> records{
       {{"eu-west-1", "Custom", "m", {}}, sample_of(from_milliseconds(1), 1)}};

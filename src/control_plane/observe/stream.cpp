@@ -149,14 +149,14 @@ Result<std::optional<Stream::Segment>> Stream::read_header(const Descriptor& fil
   if (!header) {
     // The server crashed while creating the segment: nothing in it was acknowledged. It is renamed,
     // not removed: if the disk damaged it instead, an operator may need it.
-    log(Level::warning, "observe", "setting aside a segment without a header",
+    log(Level::warning, "observe", "renaming a segment without a complete header",
         {{"file", path(number)}, {"why", header.error().message}});
     TRY(rename_file(path(number), path(number) + ".torn"));
     return std::optional<Segment>();
   }
   if (!segments_.empty() && header->header.base != end())
     return corrupt(path(number) + " begins at " + std::to_string(header->header.base) +
-                   ", but what is before it ends at " + std::to_string(end()));
+                   ", but the previous segment ends at " + std::to_string(end()));
   if (header->header.stream != id_)
     return corrupt(path(number) + " belongs to stream " + std::to_string(header->header.stream));
   return std::optional(Segment{number, header->header.base, header->bytes});
@@ -280,7 +280,7 @@ void Stream::write_index() {
   }();
   // Without an index the stream only opens more slowly.
   if (!written)
-    return log(Level::warning, "observe", "writing an index failed",
+    return log(Level::warning, "observe", "cannot write an index; the stream opens more slowly",
                {{"why", written.error().message}});
   indexed_to_ = blocks_.back().end;
 }
@@ -302,8 +302,8 @@ Result<void> Stream::append(const std::vector<LogEvent>& events, uint64_t batch,
   }
   if (mine.records.empty() && batch == 0) return ok();
   if (mine.records.size() > kAppendBytesMax)
-    return invalid("one append may have " + human_bytes(kAppendBytesMax) + ", this one has " +
-                   human_bytes(mine.records.size()));
+    return invalid("an append may have at most " + human_bytes(kAppendBytesMax) +
+                   ", this one has " + human_bytes(mine.records.size()));
 
   MutexLock lock(mutex_);
   TRY(load_locked());

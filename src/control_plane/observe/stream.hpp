@@ -1,11 +1,11 @@
-// A Stream is one log stream on disk: its segments, their sparse index, and its state in memory
-// while it is in use: 48 bytes per block.
+// A Stream is one log stream on disk: its segments with their sparse index, and, while it is in
+// use, its state in memory (48 bytes per block).
 //
-// A search for blocks by time passes over whole segments, and then over the blocks of those that
-// overlap the time.
+// A search for blocks by time skips segments outside the time range, and searches the blocks of the
+// others.
 //
 // An append writes its events and a commit record to the end of the last segment and syncs it.
-// Appends that arrive in the meantime share the next sync. No file stays open between calls.
+// Appends that arrive meanwhile share the next sync. No file stays open between calls.
 //
 // Threads: callable from anywhere. Errors: as in logs.hpp. Lifetime: the catalogue and the settings
 // outlive it.
@@ -24,7 +24,7 @@
 
 namespace trainyard::observe {
 
-// AWS counts this many bytes per event on top of its message.
+// AWS counts this number of bytes per event in addition to its message.
 inline constexpr size_t kEventOverheadBytes = 26;
 
 class Descriptor;
@@ -32,10 +32,10 @@ class Descriptor;
 // An interval of event times, in milliseconds.
 struct TimeRange {
   int64_t from = INT64_MIN;  // inclusive
-  int64_t to = INT64_MAX;    // exclusive, INT64_MAX: without end
+  int64_t to = INT64_MAX;    // exclusive; INT64_MAX: no end
 
   bool has(int64_t at) const { return at >= from && (at < to || to == INT64_MAX); }
-  // True if it overlaps [first, last], which is empty if first > last.
+  // Returns whether it overlaps [first, last], which is empty if first > last.
   bool meets(int64_t first, int64_t last) const {
     return first <= last && last >= from && (first < to || to == INT64_MAX);
   }
@@ -44,7 +44,7 @@ TimeRange time_range(std::optional<Instant> from, std::optional<Instant> to);
 
 class Stream {
  public:
-  // `directory` holds the segments of all streams. The first use reads them.
+  // `directory` contains the segments of all streams. They are read at the first use.
   Stream(std::string directory, const StreamRow& row, const LogSettings& settings,
          Catalogue& catalogue);
 
@@ -59,22 +59,20 @@ class Stream {
     std::string path;
     uint64_t file_offset = 0;  // of block.begin
   };
-  // Returns the first block that ends after `position` and meets the times; nullopt if there is
-  // none.
+  // Returns the first block that ends after `position` and overlaps the times, or nullopt.
   Result<std::optional<Span>> span_at(uint64_t position, const TimeRange& times);
-  // Returns the last block that begins before `position` and meets the times; nullopt if there is
-  // none.
+  // Returns the last block that begins before `position` and overlaps the times, or nullopt.
   Result<std::optional<Span>> span_before(uint64_t position, const TimeRange& times);
-  // Events from one position to another, none of them before the time `first`.
+  // The events from one position to another; none is before the time `first`.
   struct Part {
     uint64_t begin = 0;
     uint64_t end = 0;
     int64_t first = 0;
   };
-  // Returns the segments that meet the times.
+  // Returns the segments that overlap the times.
   Result<std::vector<Part>> segments(const TimeRange& times);
-  // Returns the blocks of a segment that meet the times, without what was appended since
-  // segments() returned it. None, if retention has removed it.
+  // Returns the blocks of a segment that overlap the times, without events that were appended after
+  // segments() returned it. Returns none if retention has removed the segment.
   Result<std::vector<Part>> blocks(const Part& segment, const TimeRange& times);
   // Reads the bytes of a block that blocks() returned. Errors also: not_found, if retention has
   // removed it.
@@ -91,7 +89,7 @@ class Stream {
 
   uint64_t id() const { return id_; }
   const StreamKey& key() const { return key_; }
-  // True if the catalogue has the stream as open.
+  // Returns whether the stream is marked open in the catalogue.
   bool open_in_catalogue();
 
  private:
@@ -99,12 +97,12 @@ class Stream {
     uint64_t number = 0;
     uint64_t base = 0;
     size_t header_bytes = 0;
-    // The lowest and highest times of the events in its blocks, without those of open_.
+    // The lowest and highest times of the events in its blocks, without events in open_.
     int64_t first = INT64_MAX;
     int64_t last = INT64_MIN;
     int64_t ingested = INT64_MIN;
   };
-  // A run of events within an append.
+  // A Piece is a range of events within an append.
   struct Piece {
     uint64_t bytes = 0;
     int64_t first = INT64_MAX;
@@ -118,7 +116,7 @@ class Stream {
     std::optional<Result<void>> result;
   };
 
-  // The appends of a group that are not repetitions, as bytes of one write.
+  // The bytes of one write: the appends of a group that are not repetitions.
   struct GroupWrite {
     struct Append {
       const Pending* pending;
@@ -135,33 +133,34 @@ class Stream {
   std::string index_path(uint64_t segment) const;
 
   Result<void> load_locked() REQUIRES(mutex_);
-  // Syncs the last segment: the appends found may not have been synced, and count from now on.
+  // Syncs the last segment: the appends that were found in it may not have been synced, and are
+  // returned to readers from now on.
   Result<void> sync_found() REQUIRES(mutex_);
-  // Returns false if there is no such segment.
+  // Returns false if the segment does not exist.
   Result<bool> load_segment(uint64_t number) REQUIRES(mutex_);
-  // Unset: it has no whole header, and was put aside.
+  // Returns nullopt if the header is incomplete; the file was then renamed.
   Result<std::optional<Segment>> read_header(const Descriptor& file, uint64_t number) const
       REQUIRES(mutex_);
   Result<void> load_index(const Segment& segment, uint64_t file_bytes) REQUIRES(mutex_);
-  // Scans the segment from end(). Returns the offset of the first byte that is in no whole append.
+  // Scans the segment from end(). Returns the offset after the last complete append.
   Result<uint64_t> scan_rest(const Descriptor& file, const Segment& segment, uint64_t file_bytes)
       REQUIRES(mutex_);
-  // Returns true if the index ends within an append whose rest is missing.
+  // Returns whether the index ends within an append that is incomplete.
   Result<bool> index_is_torn(const Descriptor& file, const Segment& segment) const REQUIRES(mutex_);
-  // Removes the index and the blocks of the last segment, for a scan of all of it.
+  // Removes the index and the blocks of the last segment, so that all of it is scanned.
   Result<void> forget_index(const Segment& segment) REQUIRES(mutex_);
-  // Adds the whole appends in `bytes`, which begin at end(), to the blocks.
+  // Adds the complete appends in `bytes`, which begin at end(), to the blocks.
   void scan(const std::string& bytes) REQUIRES(mutex_);
   // Adds an event to the pieces of an append.
   void add_event(std::vector<Piece>& pieces, uint64_t bytes, int64_t at, int64_t ingested) const;
-  // Adds a whole append to the blocks: its pieces, and its commit record, which ends at `end`.
+  // Adds a complete append to the blocks: its pieces, and its commit record, which ends at `end`.
   void add_append(const std::vector<Piece>& pieces, uint64_t end, uint64_t last_batch)
       REQUIRES(mutex_);
   void add_block(const Block& block) REQUIRES(mutex_);
   void close_block() REQUIRES(mutex_);
   void write_index() REQUIRES(mutex_);
   Span span_of(const Block& block) const REQUIRES(mutex_);
-  // Returns the position after the segment of that index.
+  // Returns the position after the segment with this index.
   uint64_t segment_end(size_t index) const REQUIRES(mutex_);
   uint64_t begin() const REQUIRES(mutex_) { return segments_.empty() ? 0 : segments_.front().base; }
   uint64_t end() const REQUIRES(mutex_) { return open_.end; }
@@ -191,11 +190,11 @@ class Stream {
   uint64_t first_segment_ GUARDED_BY(mutex_);
   std::deque<Segment> segments_ GUARDED_BY(mutex_);
   std::deque<Block> blocks_ GUARDED_BY(mutex_);  // without gaps
-  Block open_ GUARDED_BY(mutex_);                // what is after them, shorter than a block
-  // the index files hold the blocks before this position
+  Block open_ GUARDED_BY(mutex_);                // the events after them, shorter than a block
+  // the index files contain the blocks before this position
   uint64_t indexed_to_ GUARDED_BY(mutex_) = 0;
   uint64_t last_batch_ GUARDED_BY(mutex_) = 0;
-  std::optional<Error> broken_ GUARDED_BY(mutex_);   // a failed write that could not be undone
+  std::optional<Error> broken_ GUARDED_BY(mutex_);   // the error of a write that was not undone
   std::deque<Pending*> waiting_ GUARDED_BY(mutex_);  // at most one per appending thread
   bool leading_ GUARDED_BY(mutex_) = false;
 };

@@ -190,7 +190,7 @@ Result<std::string> Stream::load(const Span& span, uint64_t position) {
   auto bytes =
       TRY(file.read(span.file_offset + (position - span.block.begin), span.block.end - position));
   if (bytes.size() != span.block.end - position)
-    return corrupt(span.path + " is shorter than it was");
+    return corrupt(span.path + " is shorter than before");
   return bytes;
 }
 

@@ -1,5 +1,5 @@
 // Opens logs whose names and definitions are read and written through a sqlite::FileWatch, so that
-// a test can make any of these steps fail.
+// a test can make each of these operations fail.
 //
 // Threads and errors: as open_logs() (logs.hpp). Lifetime: the watch outlives the logs.
 #pragma once

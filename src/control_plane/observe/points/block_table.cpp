@@ -152,7 +152,7 @@ Result<void> remove_blocks(Connection& connection, int64_t series, const BlockKe
 
 Result<void> set_block_aside(Connection& connection, int64_t series, const BlockKey& key,
                              const Error& why) {
-  log(Level::error, "observe", "a corrupt block of points was set aside",
+  log(Level::error, "observe", "moved a corrupt block of points to corrupt_blocks",
       {{"why", why.message},
        {"series", std::to_string(series)},
        {"first", std::to_string(key.first)}});

@@ -1,12 +1,12 @@
-// Stores the blocks of points in the table `blocks` of the metrics' database: of each metric, in
-// the order of time.
+// Stores blocks of points in the table `blocks` of the metrics' database. The blocks of a metric
+// are in the order of time.
 //
 // If block a is followed by block b, then the last time of a is before the first time of b, or all
-// points of a have the first time of b. Points of one time are kept in the order of their appends.
+// points of a have the first time of b. Points of one time are in the order of their appends.
 //
 // Threads: as the connection. Functions that change blocks run within Database::write. Errors:
-// those of sqlite/connection.hpp; corrupt, for a block that is read. A change sets a corrupt block
-// aside, in the table `corrupt_blocks`, and logs it.
+// those of sqlite/connection.hpp; corrupt, if a block that is read is invalid. A change moves a
+// corrupt block to the table `corrupt_blocks`, and logs it.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +37,12 @@ struct BlockKey {
 // Adds samples after those of the same time. Requires: they are sorted by time.
 Result<void> merge_points(Connection& connection, int64_t series, std::span<const Sample> samples);
 
-// Writes new blocks. `former`: the key of a removed block that began at the same time or later; it
-// is used again. Requires: samples are sorted by time, and no other block is within theirs.
+// Writes new blocks. `former`: the key of a removed block that began at the same time or later,
+// which is reused. Requires: samples are sorted by time, and no other block is within their times.
 Result<void> write_points(Connection& connection, int64_t series, std::span<const Sample> samples,
                           const BlockKey& former = {});
 
-// Removes the blocks from `from` to `to`, both included.
+// Removes the blocks from `from` to `to`, both inclusive.
 Result<void> remove_blocks(Connection& connection, int64_t series, const BlockKey& from,
                            const BlockKey& to);
 Result<void> set_block_aside(Connection& connection, int64_t series, const BlockKey& key,
@@ -52,7 +52,7 @@ Result<void> set_block_aside(Connection& connection, int64_t series, const Block
 using TakeSample = std::function<Result<void>(const Sample&)>;
 Result<void> read_points(Connection& connection, int64_t series, int64_t from, int64_t to,
                          const TakeSample& take);
-// Calls `take` for each block that may have such samples, with its bytes, until it returns false.
+// Calls `take` with the bytes of each block that may have such samples, until it returns false.
 using TakeBlock = std::function<Result<bool>(const BlockKey& key, const std::string& data)>;
 Result<void> read_blocks(Connection& connection, int64_t series, int64_t from, int64_t to,
                          const TakeBlock& take);

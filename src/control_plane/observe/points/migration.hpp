@@ -8,8 +8,8 @@
 
 namespace trainyard::observe {
 
-// Converts in transactions of a limited number of points, which remove what they have converted:
-// after a crash, the next call continues. Does nothing if the table `points` is missing.
+// Converts points in transactions of a limited size, which remove the converted rows: after a
+// crash, the next call continues. Does nothing if the table `points` is missing.
 Result<void> convert_points(Database& database);
 
 }  // namespace trainyard::observe

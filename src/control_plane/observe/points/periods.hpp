@@ -1,4 +1,5 @@
-// Aggregates samples to datapoints, one per period and unit, for queries and for the retention.
+// A PeriodJoiner aggregates samples to datapoints, one per period and unit, for queries and
+// retention.
 //
 // Threads: a PeriodJoiner is confined to one thread. Errors: none.
 #pragma once
@@ -21,7 +22,7 @@ class PeriodJoiner {
 
   // Requires: at >= origin; samples are added in the order of time.
   void add(const Sample& sample);
-  // Returns the datapoints, sorted by time and unit. Called once.
+  // Returns the datapoints, sorted by time and unit. It may be called once.
   std::vector<Datapoint> finish();
 
  private:
@@ -31,7 +32,7 @@ class PeriodJoiner {
   const int64_t step_;
   std::vector<Datapoint> points_;
   size_t period_begin_ = 0;  // index of the current period's first datapoint
-  int64_t period_ = 0;       // its start, if it has a datapoint
+  int64_t period_ = 0;       // the start of the current period, if it has a datapoint
 };
 
 }  // namespace trainyard::observe

@@ -1,10 +1,10 @@
 // Encodes and decodes batches of points: the samples of one append, of any metrics, in its order.
 //
-// A batch is written once, read at most twice, and soon replaced by blocks (point_block.hpp), so
-// it is encoded quickly rather than densely: runs of samples of one metric and unit, with times as
+// A batch is written once, read at most twice, and soon replaced by blocks (point_block.hpp). So
+// its encoding is fast rather than compact: runs of samples of one metric and unit, with times as
 // varints of differences. Layout: docs/formats/metrics.md.
 //
-// Threads: a PointBatch is confined to one thread. Errors: corrupt, naming the fault. Input is
+// Threads: a PointBatch is confined to one thread. Errors: corrupt, with a description. Input is
 // untrusted: decoding allocates memory in proportion to the bytes, and reads nothing outside them.
 #pragma once
 
@@ -25,7 +25,7 @@ class PointBatch {
   // Requires: the unit has at most kUnitBytesMax.
   void add(int64_t series, const Sample& sample);
   bool empty() const { return run_count_ == 0 && runs_.empty(); }
-  // The bytes of the batch. Called once.
+  // Returns the bytes of the batch. It may be called once.
   std::string finish();
 
  private:
@@ -34,8 +34,8 @@ class PointBatch {
   std::map<std::string, uint64_t, std::less<>> units_;
   std::vector<std::string> unit_names_;
   std::string runs_;
-  int64_t at_ = 0;  // the last sample's
-  // The run that is not in runs_ yet.
+  int64_t at_ = 0;  // the time of the last sample
+  // The current run, which is not yet in runs_.
   int64_t run_series_ = 0;
   uint64_t run_unit_ = 0;
   bool run_plain_ = false;

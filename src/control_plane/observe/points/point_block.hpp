@@ -1,12 +1,13 @@
-// Encodes and decodes blocks of points: a run of samples of one metric, in the order of time.
+// Encodes and decodes blocks of points. A block contains samples of one metric in the order of
+// time.
 //
 // Times are differences of differences, and values are differences of their bits from a prediction,
 // in windows between leading and trailing zeros, after Gorilla (Pelkonen et al., "Gorilla: A Fast,
-// Scalable, In-Memory Time Series Database", VLDB 2015). The prediction is the former value, or the
-// line through the two former ones if that suits the block better. A sample of one value costs one
-// value. Layout: docs/formats/metrics.md.
+// Scalable, In-Memory Time Series Database", VLDB 2015). The prediction is the previous value, or
+// the line through the two previous values if that makes the block smaller. A sample of a single
+// value is stored as one value. Layout: docs/formats/metrics.md.
 //
-// Threads: pure functions. Errors: corrupt, naming the fault. Input is untrusted: decoding
+// Threads: pure functions. Errors: corrupt, with a description. Input is untrusted: decoding
 // allocates at most kPointBlockPointsMax samples, and reads nothing outside the bytes.
 #pragma once
 
@@ -22,23 +23,23 @@
 namespace trainyard::observe {
 
 inline constexpr size_t kPointBlockPointsMax = 512;
-// SQLite keeps a row of this length within a page of 4 KiB, and four rows fill the page.
+// Rows of this length are not split by SQLite, and four of them fill a page of 4 KiB.
 inline constexpr size_t kPointBlockBytesMax = 960;
 inline constexpr size_t kPointBlockUnitsMax = 255;
 
 struct EncodedPoints {
   std::string bytes;
-  size_t count = 0;  // samples that it holds
+  size_t count = 0;  // the number of encoded samples
 };
-// Encodes the longest prefix of `samples` that fits into kPointBlockPointsMax and `bytes_max`, at
-// least one sample. Requires: samples are not empty, in the order of time, and have units of at
-// most kUnitBytesMax.
+// Encodes the longest prefix of `samples` within kPointBlockPointsMax and `bytes_max`, but at least
+// one sample. Requires: samples are not empty, in the order of time, and have units of at most
+// kUnitBytesMax.
 EncodedPoints encode_point_block(std::span<const Sample> samples,
                                  size_t bytes_max = kPointBlockBytesMax);
 
 Result<std::vector<Sample>> decode_point_block(std::string_view bytes);
 
-// True if the sample is one value: count 1, sum = minimum = maximum.
+// Returns whether the sample is a single value: count 1, sum = minimum = maximum.
 bool is_plain(const Sample& sample);
 
 }  // namespace trainyard::observe

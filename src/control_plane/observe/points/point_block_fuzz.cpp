@@ -1,7 +1,7 @@
 // decoder: src/control_plane/observe/points/point_block.cpp
 //
-// Decodes any bytes as a block and as a batch of points, also with the right checksum: decoding
-// ends, and what it returns encodes to bytes that decode to the same samples.
+// Decodes any bytes as a block and as a batch of points, also with a correct checksum. The result
+// encodes to bytes that decode to the same samples.
 #include "base/bytes/crc.hpp"
 #include "base/check.hpp"
 #include "observe/bytes.hpp"

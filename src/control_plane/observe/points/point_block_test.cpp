@@ -69,7 +69,7 @@ std::vector<Sample> any_samples(SeededRandom& random, size_t count) {
   return samples;
 }
 
-TEST(PointBlock, AnySamplesRoundTripBitForBit) {
+TEST(PointBlock, RoundTripsAnySamplesBitForBit) {
   SeededRandom random(11);
   for (int round = 0; round < 2000; ++round) {
     const auto samples = any_samples(random, 1 + random.below(700));
@@ -85,7 +85,7 @@ TEST(PointBlock, AnySamplesRoundTripBitForBit) {
   }
 }
 
-TEST(PointBlock, PointsOfSteadySeriesTakeFewBits) {
+TEST(PointBlock, EncodesSteadySeriesInFewBits) {
   std::vector<Sample> constant, counter, smooth;
   for (int i = 0; i < 512; ++i) {
     const Instant at = from_milliseconds(1'800'000'000'000 + i * 60'000);
@@ -99,7 +99,7 @@ TEST(PointBlock, PointsOfSteadySeriesTakeFewBits) {
   EXPECT_GT(encode_point_block(smooth).count, 280U);
 }
 
-TEST(PointBlock, LongUnitsFit) {
+TEST(PointBlock, EncodesLongUnits) {
   std::vector<Sample> samples;
   for (int i = 0; i < 3; ++i)
     samples.push_back(
@@ -109,14 +109,14 @@ TEST(PointBlock, LongUnitsFit) {
   EXPECT_TRUE(same_samples(*decode_point_block(block.bytes), {samples.data(), 1}));
 }
 
-// Replaces the checksum by the right one, so that a decoder sees the other bytes.
+// Replaces the checksum by the correct one, so that a decoder reads the other bytes.
 std::string with_checksum(std::string bytes) {
   const uint32_t sum = Crc32::of(std::string_view(bytes).substr(0, bytes.size() - 4));
   std::memcpy(bytes.data() + bytes.size() - 4, &sum, 4);
   return bytes;
 }
 
-TEST(PointBlock, DamagedBytesAreCorrupt) {
+TEST(PointBlock, RejectsDamagedBytes) {
   SeededRandom random(12);
   for (int round = 0; round < 300; ++round) {
     const auto samples = any_samples(random, 1 + random.below(50));
@@ -136,7 +136,7 @@ TEST(PointBlock, DamagedBytesAreCorrupt) {
   }
 }
 
-TEST(PointBatch, AnySamplesRoundTripInTheirOrder) {
+TEST(PointBatch, RoundTripsAnySamplesInTheirOrder) {
   SeededRandom random(13);
   for (int round = 0; round < 200; ++round) {
     PointBatch batch;

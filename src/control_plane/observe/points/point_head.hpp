@@ -1,7 +1,7 @@
-// Holds in memory the points that were appended since the last seal, by metric.
+// A PointHead contains the points that were appended since the last seal, by metric, in memory.
 //
-// Threads: confined to one thread at a time. Errors: none. A point takes 24 bytes, with several
-// values 64 more.
+// Threads: confined to one thread at a time. Errors: none. A point uses 24 bytes, and 64 more if it
+// has several values.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,17 @@ class PointHead {
   void clear();
   size_t size() const { return size_; }
   size_t series_count() const { return series_.size(); }
-  // All metrics that have points, in ascending order.
+  // Returns the metrics that have points, in ascending order.
   std::vector<int64_t> series() const;
 
-  // The samples of a metric with from <= at < to, in the order of time and appends.
+  // Returns the samples of a metric with from <= at < to, in the order of time and appends.
   std::vector<Sample> samples(int64_t series, int64_t from, int64_t to);
-  // At most `count` samples of a metric from position `begin` of that order. Empty at its end.
+  // Returns at most `count` samples of a metric from index `begin` in that order; none at the end.
   std::vector<Sample> slice(int64_t series, size_t begin, size_t count);
   std::optional<Sample> last(int64_t series);
 
  private:
-  // Values that a point has in addition to its sum: shared by all plain points of a unit.
+  // The values of a point in addition to its sum. All plain points with the same unit share one.
   struct Detail {
     std::string unit;
     bool plain = true;
@@ -47,9 +47,9 @@ class PointHead {
   };
   struct Points {
     std::vector<Point> all;
-    size_t sorted = 0;  // length of the prefix that is in the order of time
+    size_t sorted = 0;  // the length of the prefix that is in the order of time
   };
-  // Returns the points of a metric in their order; nullptr if it has none.
+  // Returns the points of a metric in the order of time and appends; nullptr if it has none.
   const std::vector<Point>* sorted(int64_t series);
   uint32_t detail_of(const Sample& sample);
   Sample sample_of_point(const Point& point) const;
@@ -58,7 +58,7 @@ class PointHead {
   std::vector<Detail> details_;
   std::map<std::string, uint32_t, std::less<>> plain_details_;  // by unit
   size_t size_ = 0;
-  // The last point added: most are followed by one of the same metric or unit.
+  // A cache for the next point, which often has the metric or the unit of the last point.
   Points* last_points_ = nullptr;
   int64_t last_series_ = 0;
   uint32_t last_detail_ = 0;

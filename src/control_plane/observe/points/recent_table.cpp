@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kSealedAtOnce = 4096;  // points of one metric, in memory as samples
 
 Result<void> set_recent_aside(Connection& connection, int64_t id, const Error& why) {
-  log(Level::error, "observe", "a corrupt batch of recent points was set aside",
+  log(Level::error, "observe", "moved a corrupt batch of recent points to corrupt_recent",
       {{"why", why.message}, {"row", std::to_string(id)}});
   {
     auto statement = TRY(

@@ -1,10 +1,10 @@
 // Stores recent appends in the table `recent`, one row each, until they are sealed: moved into
 // blocks.
 //
-// The table `seals` counts the seals, so that a reader knows whether points that it holds in memory
-// are in the blocks of its snapshot.
+// The table `seals` counts the seals, so that a reader can determine whether points in memory are
+// also in the blocks of its snapshot.
 //
-// A row that cannot be decoded is set aside, in the table `corrupt_recent`, and logged.
+// A row that cannot be decoded is moved to the table `corrupt_recent`, and logged.
 //
 // Threads: as the connection. Functions that change rows run within Database::write. Errors: those
 // of sqlite/connection.hpp; corrupt, for the table `seals`.
@@ -28,10 +28,11 @@ inline constexpr const char* kRecentSchema = R"(
 
 // Adds a row: a batch of points (point_batch.hpp).
 Result<void> add_recent(Connection& connection, const std::string& batch);
-// Reads all rows in the order of the appends, and returns the number of those that it set aside.
+// Reads all rows in the order of the appends. Returns the number of rows that it moved to
+// `corrupt_recent`.
 Result<size_t> load_recent(Connection& connection, PointHead& head);
 Result<int64_t> number_of_seals(Connection& connection);
-// Moves all points into blocks, and returns the number of seals after that.
+// Moves all points into blocks. Returns the new number of seals.
 Result<int64_t> seal_recent(Connection& connection);
 
 }  // namespace trainyard::observe

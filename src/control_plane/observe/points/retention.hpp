@@ -1,4 +1,4 @@
-// Joins old points of a metric to one per period and unit, and removes older ones.
+// Aggregates old points of a metric to one per period and unit, and removes older points.
 //
 // Threads: as the connection, within Database::write. Errors: those of sqlite/connection.hpp.
 #pragma once
@@ -13,9 +13,9 @@
 
 namespace trainyard::observe {
 
-// Joins and removes points as the settings say, and returns false if `blocks` were not enough: it
-// then continues with the next call. Subtracts from `blocks` how many it read, at least one.
-// Requires: blocks > 0.
+// Aggregates and removes points as the settings say, and reads about `blocks` blocks at most.
+// Returns false if more must be read; the next call then continues. Subtracts the number of blocks
+// that it read, at least one, from `blocks`. Requires: blocks > 0.
 Result<bool> retire_points(Connection& connection, int64_t series, Instant now,
                            const MetricSettings& settings, size_t& blocks);
 

@@ -1,7 +1,7 @@
 // Stores the names of metrics in the table `series` of the metrics' database, and the number of
 // metrics of each group in `series_groups`.
 //
-// Ids are not used again, since the journal may still have points of a metric that was removed: the
+// Ids are not reused, since the journal may still have points of a removed metric. Therefore the
 // table `last_removed_series` has the highest id that was removed.
 //
 // Threads: functions as the connection; a SeriesIds is confined to the works of Database::write.
@@ -35,12 +35,12 @@ Result<int64_t> find_series(Connection& connection, const MetricKey& key);
 // Errors also: not_found.
 Result<MetricKey> key_of_series(Connection& connection, int64_t series);
 Result<std::vector<int64_t>> all_series(Connection& connection);
-// "": any namespace, any name.
+// Returns the metrics of a region. `name_space` and `name`: "" for any.
 Result<std::vector<MetricKey>> list_series(Connection& connection, const std::string& region,
                                            const std::string& name_space, const std::string& name);
 Result<void> remove_series(Connection& connection, int64_t series, const MetricSettings& settings);
 
-// Caches ids of metrics: appends name the same metrics again and again.
+// SeriesIds caches the ids of metrics, since appends use the same metrics repeatedly.
 class SeriesIds {
  public:
   static constexpr size_t kCachedMax = 50'000;  // some 10 MB
@@ -52,12 +52,12 @@ class SeriesIds {
     int64_t id;
     bool cached;
   };
-  // Returns the id of the metric, which is stored if it is new. Errors also: exhausted,
+  // Returns the id of the metric. A new metric is stored. Errors also: exhausted with
   // MetricFault::too_many_series.
   Result<Ensured> ensure(Connection& connection, const MetricKey& key);
   // Caches an id whose transaction was committed.
   void remember(const MetricKey& key, int64_t id);
-  // Drops all ids: a metric was removed.
+  // Removes all ids from the cache, after a metric was removed.
   void clear() { ids_.clear(); }
 
  private:
@@ -65,7 +65,7 @@ class SeriesIds {
 
   const MetricSettings& settings_;
   std::unordered_map<std::string, int64_t> ids_;  // by the bytes of the key
-  std::string bytes_;                             // a key's, to look it up
+  std::string bytes_;                             // the bytes of the key that is looked up
 };
 
 }  // namespace trainyard::observe

@@ -1,4 +1,5 @@
-// Implements metrics in memory, slowly and obviously: tests compare the stored ones with it.
+// ReferenceMetrics is a slow and obvious implementation of metrics in memory, with which tests
+// compare the stored metrics.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +58,7 @@ class ReferenceMetrics {
     Instant five_minutes_to, hours_to;
   };
 
-  // One sample for each period and unit, in that order.
+  // Returns one sample for each period and unit, in that order.
   static std::vector<Sample> joined(const std::vector<Sample>& samples, Instant origin,
                                     Duration period) {
     std::map<std::pair<Instant, std::string>, Sample> periods;

@@ -11,8 +11,8 @@ namespace trainyard::observe {
 
 using os::TemporaryDirectory;
 
-// Puts temporary directories into memory if /dev/shm exists: the tests sync thousands of times, and
-// do not depend on a real disk's behaviour.
+// A TemporaryDirectory is in memory if /dev/shm exists: the tests sync thousands of times, and do
+// not depend on the behaviour of a real disk.
 inline const bool kInMemory =
     ::access("/dev/shm", W_OK) == 0 && ::setenv("TMPDIR", "/dev/shm", 1) == 0;
 
