@@ -40,7 +40,7 @@ struct SubscriptionFilter {
   std::string pattern;
   std::string destination_arn;
   // The name of a webhook in the configuration, in filters that earlier versions stored; "": the
-  // target is that of `destination_arn`.
+  // target is determined by `destination_arn`.
   std::string target;
   std::string role_arn;
   std::string distribution = "ByLogStream";

@@ -2,7 +2,7 @@
 // (docs/formats/audit.md).
 //
 // append() puts a record into a bounded queue. One thread writes and syncs the records of some
-// milliseconds together, so many requests share one sync, and a record is on disk soon after the
+// milliseconds together, thus many requests share one sync, and a record is on disk soon after the
 // response. If the disk is slower than the requests, append() waits: records are delayed, not
 // dropped. If the log cannot be written (the disk is full or broken), the writer retries each
 // second, and append() waits for at most append_wait_max and then returns an error.

@@ -1,7 +1,7 @@
 // Defines the built-in managed policies, arn:aws:iam::aws:policy/NAME, which every account has.
 //
-// Names are those of AWS, so that scripts that attach them work. The documents were written for the
-// services of this server.
+// They have the names of AWS, so that scripts that attach them work. The documents were written for
+// the services of this server.
 //
 // Threads: immutable; made at the first call and shared until the program ends.
 #pragma once
