@@ -1,5 +1,5 @@
-// Counts what running jobs, warm pools and the starts of this plan hold, and when it is free again
-// at the latest.
+// Allocations counts what running jobs, warm pools and the starts of this plan hold, and the latest
+// instants at which it becomes free.
 //
 // Threads: confined to one. Lifetime: refers to the snapshot. Private to this module.
 #pragma once
@@ -47,7 +47,7 @@ class Allocations {
 
   void start(const WaitingJob& waiting, const Choice* choice, const Gang& gang,
              const Layout& layout, std::optional<Instant> ends);
-  // The job takes over what the pool-th pool of the snapshot holds.
+  // Gives the job what the pool-th pool of the snapshot holds.
   void take_over(size_t pool, const WaitingJob& waiting, const Choice* choice,
                  std::optional<Instant> ends);
 
@@ -58,7 +58,7 @@ class Allocations {
   std::vector<Allocation> all_;
   std::vector<HeldHost> hosts_;
   size_t first_pool_ = 0;
-  std::vector<uint32_t> by_end_;  // the first sorted_ of them are in order
+  std::vector<uint32_t> by_end_;  // its first sorted_ elements are in order
   size_t sorted_ = 0;
 };
 

@@ -3,7 +3,7 @@
 namespace trainyard::schedule {
 namespace {
 
-// Counts for how many hosts of each group there is capacity, as machines become free.
+// Counts how many hosts of each group would fit, while machines become free.
 class Count {
  public:
   Count(const Gang& gang, const FreeCapacity& now) {

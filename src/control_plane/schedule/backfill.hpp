@@ -22,7 +22,7 @@ namespace trainyard::schedule {
 struct Reservation {
   std::optional<Instant> at;
   Layout layout;             // the machines that it will use; empty when the instant is unknown
-  std::vector<Share> spare;  // by machine: what is free then next to the reservation
+  std::vector<Share> spare;  // by machine: what is free then in addition to the reservation
 };
 
 // Requires: empty machines hold the gang, `now` does not.
@@ -30,8 +30,8 @@ Reservation reserve_machines(const Gang& gang, const std::vector<Machine>& machi
                              const Topology& topology, const FreeCapacity& now,
                              Allocations& allocations);
 
-// Layouts that are tried for a gang of unlike hosts, at one instant after another. The reservation
-// uses the first that is found: it may be later than the earliest, and is as certain.
+// Limits the instants at which a layout of a gang of unlike hosts is searched. The reservation uses
+// the first layout that is found: it may be later than the earliest possible, but is as certain.
 inline constexpr size_t kInstantsTriedMax = 16;
 
 }  // namespace trainyard::schedule

@@ -22,7 +22,7 @@ WaitingJob lasting(WaitingJob job, Duration lasts) {
   return job;
 }
 
-TEST(Backfill, TheFirstJobGetsItsLatestStart) {
+TEST(Backfill, TellsTheLatestStartOfTheFirstWaitingJob) {
   const Snapshot snapshot = a_head_that_waits();
   EXPECT_EQ(reason(snapshot, 1),
             "waits for 4 more vCPU on machine box-1 (needs 8, 4 free): held by training-job/x (4)"
@@ -30,7 +30,7 @@ TEST(Backfill, TheFirstJobGetsItsLatestStart) {
   EXPECT_EQ(plan(snapshot, {}, kNow).waits[0].starts_by, kNow + 10s);
 }
 
-TEST(Backfill, JobsThatEndInTimeStartEarlier) {
+TEST(Backfill, StartsLaterJobsThatEndBeforeTheReservation) {
   Snapshot snapshot = a_head_that_waits();
   snapshot.waiting.push_back(lasting(job(2, 1, 2), 11s));
   snapshot.waiting.push_back(lasting(job(3, 1, 2), 10s));
@@ -41,26 +41,26 @@ TEST(Backfill, JobsThatEndInTimeStartEarlier) {
             "free): held by training-job/x (4)");
 }
 
-TEST(Backfill, JobsThatTakeSpareCapacityStartEarlier) {
+TEST(Backfill, StartsLaterJobsOnCapacityThatTheFirstWillNotNeed) {
   Snapshot snapshot = a_head_that_waits();
   snapshot.machines.push_back(machine("box-2", 8));
   snapshot.running.push_back(running("training-job/y", "box-2", 2));
   snapshot.waiting = {job(1, 1, 8), job(2, 1, 6), job(3, 1, 1)};
-  EXPECT_EQ(started(snapshot), Numbers{2}) << "box-2 is not what the first was promised; box-1 is";
+  EXPECT_EQ(started(snapshot), Numbers{2}) << "box-1 is reserved for the first job, box-2 is not";
 }
 
-TEST(Backfill, NoJobUsesMachinesOfTheFirstIfAnEndIsUnknown) {
+TEST(Backfill, KeepsAllUsableMachinesForTheFirstJobIfAnEndIsUnknown) {
   Snapshot snapshot = a_head_that_waits();
   snapshot.running[0].ends_by.reset();
   snapshot.machines.push_back(machine("box-2", 2));
   snapshot.waiting = {job(1, 1, 8), lasting(job(2, 1, 1), 1s), job(3, 1, 2)};
   const Plan found = plan(snapshot, {}, kNow);
   ASSERT_EQ(found.starts.size(), 1u);
-  EXPECT_EQ(found.starts[0].hosts[0].machine, "box-2") << "the first could never use it";
+  EXPECT_EQ(found.starts[0].hosts[0].machine, "box-2") << "the first job could never use it";
   EXPECT_FALSE(found.waits[0].starts_by);
 }
 
-TEST(Backfill, AGangGetsTheEarliestTimeThatFitsAllHosts) {
+TEST(Backfill, ReservesTheEarliestInstantThatFitsAllHostsOfAGang) {
   Snapshot snapshot =
       cluster({machine("box-1", 4), machine("box-2", 4), machine("box-3", 4)}, {}, {job(1, 2, 4)});
   for (const int m : {1, 2, 3}) {
@@ -74,7 +74,7 @@ TEST(Backfill, AGangGetsTheEarliestTimeThatFitsAllHosts) {
   EXPECT_EQ(plan(snapshot, {}, kNow).waits[0].starts_by, std::nullopt);
 }
 
-TEST(Backfill, AnOverdueEndGivesNoLatestStart) {
+TEST(Backfill, TellsNoLatestStartAfterAnOverdueEnd) {
   Snapshot snapshot = a_head_that_waits();
   snapshot.running[0].ends_by = kNow - 1s;
   snapshot.waiting.push_back(lasting(job(2, 1, 1), 1s));
@@ -83,7 +83,7 @@ TEST(Backfill, AnOverdueEndGivesNoLatestStart) {
   EXPECT_FALSE(found.waits[0].starts_by);
 }
 
-TEST(Backfill, BackfilledJobsLeaveTheLimitThatTheFirstNeeds) {
+TEST(Backfill, BackfilledJobsDoNotTakeLimitsThatTheFirstJobNeeds) {
   Snapshot snapshot = a_head_that_waits();
   snapshot.machines.push_back(machine("box-2", 7));
   snapshot.limits = {{"consumable resource licences", 2}};
@@ -94,7 +94,7 @@ TEST(Backfill, BackfilledJobsLeaveTheLimitThatTheFirstNeeds) {
   snapshot.waiting[0].choices = {{"", {{0, 1}}}};
   snapshot.waiting[3].lasts_max = 10s;
   EXPECT_EQ(started(snapshot), (Numbers{2, 4}))
-      << "one licence is the first's from then on, until then anybody's";
+      << "from then on one licence is reserved for the first job; until then any job may use it";
 }
 
 }  // namespace

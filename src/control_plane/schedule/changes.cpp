@@ -14,8 +14,8 @@
 namespace trainyard::schedule {
 namespace {
 
-constexpr size_t kMachineKindsMax = 4;  // like those of the snapshot
-// Cannot be the name of a machine, which has no blank at its begin.
+constexpr size_t kMachineKindsMax = 4;  // kinds of machines of the snapshot that are tried
+// The begin of added machines' names. Names of real machines do not begin with a blank.
 constexpr std::string_view kAddedMachine = " added-";
 
 const WaitingJob& job_of(const Snapshot& snapshot, domain::JobNumber number) {
@@ -75,7 +75,7 @@ class Finder {
     found_.push_back({std::move(change), nth});
   }
 
-  // The priority counts within a share of a queue with a policy.
+  // Priorities matter only within a share of a queue with a scheduling policy.
   void raise_priority() {
     const Queue& queue = snapshot_.queues[job_.queue];
     if (!queue.fair && queue.quota_shares.empty()) return;
@@ -86,7 +86,7 @@ class Finder {
         others |= other.priority >= job_.priority;
         highest = std::max(highest, other.priority);
       }
-    for (const Running& other : snapshot_.running)  // which it may preempt then
+    for (const Running& other : snapshot_.running)  // the job may then preempt it
       if (other.gives_way && other.queue == job_.queue && other.share == job_.share) {
         others |= other.priority >= job_.priority;
         highest = std::max(highest, other.priority);
@@ -177,7 +177,8 @@ class Finder {
     add_machines_of({"", largest});
   }
 
-  // One more of them, and as many as hold the whole gang. False: they hold no host of it.
+  // Adds two changes: one more machine, and as many as hold the whole gang. Returns false if these
+  // machines are too small for a host.
   bool add_machines_of(const Machine& kind) {
     int64_t whole = 0;
     for (const Group& group : gang_.groups) {
@@ -196,7 +197,7 @@ class Finder {
     return true;
   }
 
-  // The largest jobs: their ends are the likeliest to suffice.
+  // Adds the ends of the largest jobs, which are the likeliest to suffice.
   void end_jobs() {
     std::vector<const Running*> jobs;
     for (const Running& running : snapshot_.running)
@@ -213,7 +214,7 @@ class Finder {
       }
   }
 
-  // The jobs before it, the first one first.
+  // Adds the cancellations of the jobs before it, the first job first.
   void cancel_jobs() {
     size_t checked = 0, tried = 0;
     for (const Wait& wait : plan_.waits) {

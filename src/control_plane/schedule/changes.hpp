@@ -9,8 +9,8 @@
 
 namespace trainyard::schedule {
 
-// The first ones of each kind come first, so that a budget covers several kinds. `plan` is the plan
-// of the snapshot.
+// Returns the changes in the order in which they are tried: the first of each kind, then the second
+// of each, so that a budget covers all kinds. `plan` is the plan of the snapshot.
 std::vector<Change> changes_for(const Snapshot& snapshot, const Policy& policy, const Plan& plan,
                                 const WhatIfQuestion& question);
 

@@ -1,5 +1,5 @@
-// Tests clusters over time and over seeds: reservations are kept, no job starves, shares get their
-// part.
+// Tests plans of simulated clusters over time, with many seeds: reservations are kept, no job
+// starves, shares get their part.
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
@@ -25,7 +25,7 @@ std::vector<Machine> some_machines(SeededRandom& random) {
   return machines;
 }
 
-// Jobs that fit the cluster's largest machine, host by host, and its number of machines.
+// Makes jobs whose hosts fit on the largest machine, with at most one host per machine.
 TestCluster::Work some_work(SeededRandom& random, Instant arrives) {
   TestCluster::Work work;
   work.job = job(1, uint32_t(1 + (random.chance(3) ? random.below(2) : 0)),
@@ -51,7 +51,7 @@ TestCluster some_cluster(SeededRandom& random, size_t jobs) {
   return cluster;
 }
 
-TEST(Cluster, BackfillNeverDelaysTheFirst) {
+TEST(Cluster, BackfillNeverDelaysTheFirstWaitingJob) {
   size_t reservations = 0, passed = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SeededRandom random(seed);
@@ -69,12 +69,12 @@ TEST(Cluster, BackfillNeverDelaysTheFirst) {
     }
   }
   EXPECT_GT(reservations, 2'000u);
-  EXPECT_GT(passed, 1'000u) << "some jobs pass";
+  EXPECT_GT(passed, 1'000u) << "some jobs are backfilled";
 }
 
 // Runs the same cluster with and without the jobs behind the first waiting job: where jobs take
 // their longest time, it starts at the same instant.
-TEST(Cluster, TheFirstStartsAsIfNoJobWereBehindIt) {
+TEST(Cluster, TheFirstWaitingJobStartsAtTheSameInstantWithoutLaterJobs) {
   size_t compared = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SeededRandom random(seed);
@@ -106,8 +106,8 @@ TEST(Cluster, TheFirstStartsAsIfNoJobWereBehindIt) {
   EXPECT_GT(compared, 100u);
 }
 
-// The bound of one queue in the order of submission: the first job starts when all that run have
-// ended, so a job with n ahead of it waits for at most (n + 1) times the longest duration.
+// In one queue in the order of submission, the first job starts at the latest when all running jobs
+// have ended. So a job with n ahead of it waits for at most (n + 1) times the longest duration.
 TEST(Cluster, NoJobStarves) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SeededRandom random(seed);
@@ -119,8 +119,7 @@ TEST(Cluster, NoJobStarves) {
   }
 }
 
-// A gang that needs the whole cluster, amid an endless stream of small jobs.
-TEST(Cluster, ALargeGangIsNotStarvedByAStreamOfSmallJobs) {
+TEST(Cluster, AGangOfTheWholeClusterIsNotStarvedByAStreamOfSmallJobs) {
   for (const bool ends_known : {true, false}) {
     TestCluster cluster;
     for (int m = 0; m < 4; ++m)
@@ -140,7 +139,7 @@ TEST(Cluster, ALargeGangIsNotStarvedByAStreamOfSmallJobs) {
   }
 }
 
-// Three shares with unlike jobs, all with more to do than there is capacity for.
+// Three shares with different jobs, each of which would fill the cluster alone.
 TEST(Cluster, SharesGetTheirPartOverALongRun) {
   constexpr Duration kRun = 8'000s;
   for (uint64_t seed = 0; seed < 2; ++seed) {
@@ -179,12 +178,12 @@ TEST(Cluster, SharesGetTheirPartOverALongRun) {
       EXPECT_NEAR(cluster.cpu_seconds(name) / cluster.cpu_seconds() * parts * weight, 1, 0.02)
           << "share " << name << ", seed " << seed;
     EXPECT_GT(cluster.cpu_seconds(), 0.9 * 12 * 16 * double(kRun / 1s))
-        << "fair, and not by leaving machines idle";
+        << "machines are not left idle";
   }
 }
 
-// Two slots, and very short jobs: parts follow the weights from the start, not only after a window.
-TEST(Cluster, SharesOfTwoSlotsGetTheirPartFromTheStart) {
+// Two slots and very short jobs.
+TEST(Cluster, SharesGetTheirPartFromTheStartAndNotOnlyAfterAWindow) {
   TestCluster cluster;
   cluster.snapshot.machines = {machine("box", 2)};
   cluster.snapshot.queues = {{"job queue q"}};
@@ -203,8 +202,8 @@ TEST(Cluster, SharesOfTwoSlotsGetTheirPartFromTheStart) {
   EXPECT_NEAR(cluster.cpu_seconds("much") / cluster.cpu_seconds(), 0.75, 0.04);
 }
 
-// With any queues, shares, limits and quotas, nothing is allocated twice.
-TEST(Cluster, NothingIsAllocatedTwice) {
+// Queues, shares, limits and quotas are random.
+TEST(Cluster, AllocatesNothingTwice) {
   size_t preemptions = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SeededRandom random(seed);
@@ -247,7 +246,7 @@ TEST(Cluster, NothingIsAllocatedTwice) {
       preemptions += record.preemptions;
       unfinished += !record.ended;
     }
-    // All jobs that could run in an empty cluster have run.
+    // All jobs that fit into an empty cluster have run.
     for (const Wait& wait : plan(cluster.snapshot, {}, cluster.now()).waits)
       EXPECT_TRUE(wait.reason.str().starts_with("needs "))
           << "seed " << seed << ": " << wait.reason;
@@ -256,8 +255,7 @@ TEST(Cluster, NothingIsAllocatedTwice) {
   EXPECT_GT(preemptions, 50u);
 }
 
-// Lent capacity is returned as soon as the preempted jobs are gone.
-TEST(Cluster, LentCapacityComesBack) {
+TEST(Cluster, ReturnsLentCapacityOnceThePreemptedJobsHaveEnded) {
   size_t preemption_reason = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     SeededRandom random(seed);
@@ -280,7 +278,7 @@ TEST(Cluster, LentCapacityComesBack) {
       cluster.add(work);
       at += some_time(random, 20s);
     }
-    // A share that stays within its own waits for no longer than a preemption takes.
+    // A share that needs only its own capacity waits no longer than a preemption takes.
     std::map<std::string, Instant> since;
     cluster.on_plan = [&](const TestCluster& now, const Plan& plan) {
       std::map<std::string, double> used;

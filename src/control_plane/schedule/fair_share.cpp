@@ -76,7 +76,7 @@ void FairOrder::pop() {
   ++shares_[*last_].at;
 }
 
-bool FairOrder::leads() const {
+bool FairOrder::ahead_of_first() const {
   if (!first_ || first_ == last_) return false;
   const Share &first = shares_[*first_], &last = shares_[*last_];
   return last.had * last.weight > first.had * first.weight;

@@ -19,10 +19,10 @@
 
 namespace trainyard::schedule {
 
-// Shares of the queue with waiting or running jobs.
+// Counts the shares of the queue with waiting or running jobs.
 size_t active_shares(const Snapshot& snapshot, size_t queue);
-// The part of its limits that a queue keeps for inactive shares: 0.5 keeps a half while one share
-// is active, a quarter while two are.
+// Returns the part of its limits that a queue keeps for inactive shares: with a reservation of 0.5,
+// a half while one share is active, a quarter while two are.
 double kept_part(const FairShare& fair, size_t active);
 
 class FairOrder final : public QueueOrder {
@@ -32,7 +32,7 @@ class FairOrder final : public QueueOrder {
   void pop() override;
   void started(double cpus) override;
   void first_waits() override { first_ = last_; }
-  bool leads() const override;
+  bool ahead_of_first() const override;
 
  private:
   struct Share {
@@ -52,9 +52,9 @@ class FairOrder final : public QueueOrder {
 
   double hold_seconds_;  // how long a job is expected to hold its hosts
   std::vector<Share> shares_;
-  std::priority_queue<Candidate> candidates_;  // of all shares but the last one
-  std::optional<size_t> last_;                 // whose job was popped
-  std::optional<size_t> first_;                // whose job is the first that waits for machines
+  std::priority_queue<Candidate> candidates_;  // of all shares except last_
+  std::optional<size_t> last_;                 // the share of the job that was popped last
+  std::optional<size_t> first_;                // the share of the first job that waits for machines
 };
 
 }  // namespace trainyard::schedule

@@ -22,25 +22,25 @@ void wait(Snapshot& snapshot, const std::string& share, double cpus, int64_t pri
   snapshot.waiting.push_back(waiting);
 }
 
-TEST(FairShare, TheShareWithLeastUsageForItsWeightGoesFirst) {
+TEST(FairShare, StartsTheShareWithTheLeastUsageForItsWeight) {
   Snapshot snapshot = fair_cluster(1, {{"a", 1, 100}, {"b", 0.5, 150}});
   wait(snapshot, "a", 1);
   wait(snapshot, "b", 1);
-  EXPECT_EQ(started(snapshot), Numbers{2}) << "150 by a weight of a half is less than 100";
+  EXPECT_EQ(started(snapshot), Numbers{2}) << "150 at weight 1/2 is less than 100";
   wait(snapshot, "c", 1);
-  EXPECT_EQ(started(snapshot), Numbers{3}) << "who is not named has had nothing";
+  EXPECT_EQ(started(snapshot), Numbers{3}) << "a share that is not listed has no usage";
 }
 
-TEST(FairShare, StartsOfThePlanCountAtOnce) {
+TEST(FairShare, CountsStartsOfThePlanAtOnce) {
   Snapshot snapshot = fair_cluster(6, {{"a"}, {"b", 0.5}});
   for (int i = 0; i < 6; ++i) wait(snapshot, "a", 1);
   for (int i = 0; i < 6; ++i) wait(snapshot, "b", 1);
   Numbers numbers = started(snapshot);
   EXPECT_EQ(std::ranges::count_if(numbers, [](auto number) { return number <= 6; }), 2)
-      << "b gets twice as much";
+      << "share b gets twice as much";
 }
 
-TEST(FairShare, RunningJobsCount) {
+TEST(FairShare, CountsRunningJobs) {
   Snapshot snapshot = fair_cluster(3, {});
   snapshot.running = {running("training-job/x", "box-1", 2)};
   snapshot.running[0].queue = 0;
@@ -50,7 +50,7 @@ TEST(FairShare, RunningJobsCount) {
   EXPECT_EQ(started(snapshot), Numbers{2});
 }
 
-TEST(FairShare, WithinAShareHigherPriorityGoesFirst) {
+TEST(FairShare, StartsHigherPrioritiesOfAShareFirst) {
   Snapshot snapshot = fair_cluster(1, {});
   wait(snapshot, "a", 1, 1);
   wait(snapshot, "a", 1, 5);
@@ -58,7 +58,7 @@ TEST(FairShare, WithinAShareHigherPriorityGoesFirst) {
 }
 
 // A half is kept while one share is active, a quarter while two are.
-TEST(FairShare, PartIsKeptForSharesThatAreNotActive) {
+TEST(FairShare, KeepsAPartForInactiveShares) {
   Snapshot snapshot = fair_cluster(100, {});
   snapshot.limits = {{"vCPU of compute environment box", 8, 0, "raise its maxvCpus"}};
   snapshot.queues[0].fair->reservation = 0.5;

@@ -17,10 +17,10 @@ size_t FreeCapacity::HashOfShare::operator()(const Share& share) const {
 }
 
 FreeCapacity::FreeCapacity(const Topology& topology, std::vector<Share> free)
-    : topology_(topology), free_(std::move(free)), of_(free_.size()) {
+    : topology_(topology), free_(std::move(free)), class_of_machine_(free_.size()) {
   for (uint32_t m = 0; m < free_.size(); ++m) {
     Class& its = class_of(free_[m]);
-    of_[m] = uint32_t(&its - classes_.data());
+    class_of_machine_[m] = uint32_t(&its - classes_.data());
     its.machines.push_back(m);
   }
 }
@@ -34,11 +34,11 @@ FreeCapacity::Class& FreeCapacity::class_of(const Share& free) {
 void FreeCapacity::set(uint32_t machine, const Share& free) {
   const Share before = free_[machine];
   if (same(before, free)) return;
-  auto& old = classes_[of_[machine]].machines;
+  auto& old = classes_[class_of_machine_[machine]].machines;
   old.erase(std::ranges::lower_bound(old, machine));
   Class& its = class_of(free);
   its.machines.insert(std::ranges::lower_bound(its.machines, machine), machine);
-  of_[machine] = uint32_t(&its - classes_.data());
+  class_of_machine_[machine] = uint32_t(&its - classes_.data());
   free_[machine] = free;
   for (Capacity& capacity : capacities_) {
     const int64_t more = times_within(capacity.share, free) - times_within(capacity.share, before);

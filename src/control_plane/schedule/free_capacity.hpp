@@ -1,5 +1,5 @@
-// Finds free capacity: machines are grouped in classes of equal free share, so that a placement
-// costs as many steps as there are classes, not machines.
+// FreeCapacity places gangs on free capacity. It groups machines in classes of equal free share, so
+// that a placement costs as many steps as there are classes, not machines.
 //
 // A single host goes where it leaves the least unused. A gang goes onto one machine if one holds
 // it, else into the innermost topology domain that holds it, the fullest of equals, and there on as
@@ -30,7 +30,7 @@ class FreeCapacity {
   void set(uint32_t machine, const Share& free);
 
   std::optional<Layout> place(const Gang& gang);
-  // The number of hosts of this share that fit, each on its own.
+  // Returns the number of single hosts of this share that fit.
   int64_t capacity(const Share& share) const;
 
  private:
@@ -72,7 +72,7 @@ class FreeCapacity {
   const Topology& topology_;
   std::vector<Share> free_;  // by machine
   std::vector<Class> classes_;
-  std::vector<uint32_t> of_;  // by machine: its class
+  std::vector<uint32_t> class_of_machine_;
   std::unordered_map<Share, uint32_t, HashOfShare, SameShare> known_;
   std::vector<Capacity> capacities_;
 };

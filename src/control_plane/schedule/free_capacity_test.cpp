@@ -38,32 +38,34 @@ struct Fixture {
 };
 using Machines = std::set<uint32_t>;
 
-TEST(FreeCapacity, AGangGoesWhereItIsNearestAndTheFullest) {
+TEST(FreeCapacity, PlacesAGangInTheFullestOfTheInnermostDomains) {
   Fixture cluster;
   cluster.free[5].cpus = cluster.free[8].cpus = cluster.free[9].cpus = 0;
-  EXPECT_EQ(cluster.place(gang(2, 4)), (Machines{10, 11})) << "a rack that has just that";
+  EXPECT_EQ(cluster.place(gang(2, 4)), (Machines{10, 11})) << "the rack with exactly this capacity";
   EXPECT_EQ(cluster.place(gang(3, 4)), (Machines{4, 6, 7}));
   EXPECT_EQ(cluster.place(gang(5, 4)).size(), 5u);
-  EXPECT_GE(*cluster.place(gang(5, 4)).begin(), 8u) << "no rack holds it: the fuller row";
+  EXPECT_GE(*cluster.place(gang(5, 4)).begin(), 8u)
+      << "no rack holds it, so it is placed in the fuller row";
   EXPECT_EQ(cluster.place(gang(13, 4)).size(), 13u);
   EXPECT_TRUE(cluster.place(gang(14, 4)).empty());
 }
 
-TEST(FreeCapacity, AGangUsesFewMachines) {
+TEST(FreeCapacity, PlacesAGangOnFewMachines) {
   Fixture cluster;
   cluster.free[3].cpus = 2;
-  EXPECT_EQ(cluster.place(gang(2, 1)), Machines{3}) << "one holds it: where the least is left";
+  EXPECT_EQ(cluster.place(gang(2, 1)), Machines{3})
+      << "one machine holds it; here the least is left";
   EXPECT_EQ(cluster.place(gang(4, 1)), Machines{0});
   EXPECT_EQ(cluster.place(gang(6, 1)), (Machines{0, 3}));
 }
 
-TEST(FreeCapacity, UnlikeHostsGoToOneRackAsWell) {
+TEST(FreeCapacity, PlacesDifferentHostsInOneRack) {
   Fixture cluster;
   cluster.free[0].cpus = cluster.free[1].cpus = 1;
   EXPECT_EQ(cluster.place({{{share(4), 2}, {share(1), 2}}, 4, 10, ""}), (Machines{0, 1, 2, 3}));
 }
 
-TEST(FreeCapacity, MatchesAFreshInstanceAfterEachChange) {
+TEST(FreeCapacity, EqualsANewInstanceAfterEachChange) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SeededRandom random(seed);
     Fixture cluster;
@@ -93,7 +95,7 @@ TEST(Topology, IsATreeForAnyOrderOfMachines) {
   EXPECT_EQ(topology.machines(Topology::kRoot).size(), 5u);
   EXPECT_EQ(topology.of(1), topology.of(4));
   EXPECT_EQ(topology.machines(topology.of(1)).size(), 2u);
-  EXPECT_EQ(topology.machines(topology.of(2)).size(), 3u) << "x and what lies in it";
+  EXPECT_EQ(topology.machines(topology.of(2)).size(), 3u) << "x and the domains in it";
   EXPECT_EQ(topology.of(3), Topology::kRoot);
   EXPECT_EQ(topology.all()[topology.of(1)].parent, topology.of(2));
   EXPECT_EQ(topology.machines(topology.of(0)).size(), 1u);

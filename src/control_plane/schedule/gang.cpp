@@ -19,7 +19,7 @@ Share Gang::share_of(uint32_t host) const {
     if (host < group.count) return group.share;
     host -= group.count;
   }
-  CHECK(false, "host is an index of the gang");
+  CHECK(false, "the host index is below the gang's size");
 }
 
 Gang gang_of(const std::vector<HostRequest>& requests, const std::vector<Machine>& machines,

@@ -23,7 +23,7 @@ struct Gang {
   double cpus = 0;   // of all hosts
   std::string note;  // shown to the user; "" when the gang gets what was requested
 
-  // All hosts request the same share.
+  // Returns true if all hosts request the same share.
   bool even() const;
   Share share_of(uint32_t host) const;
 };
@@ -31,7 +31,7 @@ struct Gang {
 // By host: the index of its machine.
 using Layout = std::vector<uint32_t>;
 
-// Sums up the request, scaled down where the policy says so.
+// Returns the gang of a request, scaled down where the policy says so.
 Gang gang_of(const std::vector<HostRequest>& requests, const std::vector<Machine>& machines,
              const Policy& policy);
 

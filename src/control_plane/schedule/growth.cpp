@@ -12,13 +12,14 @@
 namespace trainyard::schedule {
 namespace {
 
-// The free capacity of a machine that does not exist: holds no host, not even one that requests
+// The free capacity of a machine that does not exist. It holds no host, not even one that requests
 // nothing.
 constexpr Share kNothing{-1, -1, -1};
-// AWS's names for any type that fits.
+// AWS's names for "any type that fits".
 constexpr std::string_view kAnyTypes[] = {"optimal", "default_x86_64", "default_arm64"};
 
-// The cluster with machines that could be added: each kind has slots, which are opened one by one.
+// GrowthPlanner holds the cluster and the machines that could be added: each kind has slots, which
+// are opened one by one.
 class GrowthPlanner {
  public:
   GrowthPlanner(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
@@ -139,7 +140,7 @@ class GrowthPlanner {
     return true;
   }
 
-  // The smallest kind of these types of which one more machine would hold a host of this share.
+  // Returns the smallest kind of these types that may grow and whose machines hold such a host.
   std::optional<size_t> kind_for(const Share& share,
                                  const std::vector<std::string>& instance_types) const {
     std::optional<size_t> best;
@@ -152,7 +153,7 @@ class GrowthPlanner {
     return best;
   }
 
-  // False: no machine that could be added would let it start.
+  // Opens slots for the job. Returns false if no added machines would let it start.
   bool grow_for(const WaitingJob& job) {
     const Gang gang = gang_of(job.requests, snapshot_.machines, {});
     if (job.choices.empty()) return grow_for(gang, {});
@@ -165,7 +166,8 @@ class GrowthPlanner {
     return false;
   }
 
-  // Places host by host; undoes the hosts of a gang that cannot be complete.
+  // Places the gang host by host, and opens slots where needed. If not all hosts can be placed,
+  // undoes everything and returns false.
   bool grow_for(const Gang& gang, const std::vector<std::string>& instance_types) {
     if (const auto layout = capacity_->place(gang)) {
       for (uint32_t host = 0; host < gang.hosts; ++host) {
@@ -198,7 +200,7 @@ class GrowthPlanner {
         put(layout->front(), group.share);
       }
     }
-    // Only now: a gang that is undone uses no machine, and must not keep an idle one.
+    // Not earlier: a gang that is undone must not keep an idle machine.
     for (const auto& [machine, before] : undo) use(machine);
     return true;
   }

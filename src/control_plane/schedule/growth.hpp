@@ -1,6 +1,6 @@
-// Decides how many machines there should be: more when jobs wait that machines of a kind would
-// hold, fewer when machines have been idle for a while. No machine is requested that limits
-// (maxvCpus) would not let jobs use; minvCpus is kept.
+// Decides how many machines a launcher should add or release. It adds machines for waiting jobs
+// that would fit on them, and releases machines that have been idle for a while. It adds no machine
+// that limits (maxvCpus) would not let jobs use, and keeps at least minvCpus.
 //
 // Threads: pure. Errors: none. Units: as plan.hpp.
 #pragma once
@@ -20,10 +20,10 @@ struct MachineKind {
   double cpus_desired = 0;  // requested by an operator
   double cpus_max = 0;
   uint32_t machines = 0;  // that exist
-  uint32_t coming = 0;    // requested, not there yet
+  uint32_t coming = 0;    // that are requested and do not exist yet
 };
 
-// True if an environment's instance types include the kind: "c5.4xlarge" is included in
+// Returns true if an environment's instance types include the kind: "c5.4xlarge" is included in
 // "c5.4xlarge", "c5" and "optimal". An empty list includes all kinds.
 bool may_be_made_for(const std::vector<std::string>& instance_types, const std::string& kind);
 
@@ -43,14 +43,14 @@ struct Growth {
 };
 
 struct GrowthPolicy {
-  Duration idle_max = 60s;      // then a machine is released
-  uint32_t coming_max = 1'000;  // at once, of a kind
+  Duration idle_max = 60s;      // a machine that is idle for longer is released
+  uint32_t coming_max = 1'000;  // machines of a kind that are requested at once
 };
 
-// True if each host of the job would fit on a new machine of these kinds.
+// Returns true if each host of the job would fit on a new machine of these kinds.
 bool could_be_made(const WaitingJob& job, const std::vector<MachineKind>& kinds);
 
-// `plan` is the plan of this snapshot. Machines that are coming count as there.
+// Requires: `plan` is the plan of this snapshot. Requested machines count as existing.
 Growth plan_growth(const Snapshot& snapshot, const Plan& plan,
                    const std::vector<MachineKind>& kinds, const std::vector<IdleMachine>& idle,
                    const GrowthPolicy& policy, Instant now);

@@ -22,22 +22,22 @@ MachineKind kind(const std::string& name, double cpus, double cpus_max) {
   return {.name = name, .total = share(cpus, 4 * cpus), .cpus_max = cpus_max};
 }
 
-TEST(Growth, AddsAsManyMachinesAsJobsWaitFor) {
+TEST(Growth, AddsMachinesForWaitingJobs) {
   const Snapshot snapshot =
       cluster({}, {}, {job(1, 1, 3), job(2, 1, 3), job(3, 1, 1), job(4, 1, 1)});
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}), "small x 2");
 }
 
-TEST(Growth, TheSmallestKindThatHoldsAHostIsTaken) {
+TEST(Growth, AddsTheSmallestKindThatHoldsAHost) {
   const Snapshot snapshot = cluster({}, {}, {job(1, 1, 3), job(2, 1, 12)});
   EXPECT_EQ(grown(snapshot, {kind("large", 16, 100), kind("small", 4, 100)}),
             "large x 1, small x 1");
 }
 
-TEST(Growth, AMachineCouldBeAddedForAJobThatItHolds) {
+TEST(Growth, TellsWhetherAMachineCouldBeAddedForAJob) {
   std::vector<MachineKind> kinds = {kind("small", 4, 100), kind("large", 16, 8)};
   EXPECT_TRUE(could_be_made(job(1, 9, 4), kinds));
-  EXPECT_FALSE(could_be_made(job(1, 1, 5), kinds)) << "not one of the large may be made";
+  EXPECT_FALSE(could_be_made(job(1, 1, 5), kinds)) << "no large machine may be added";
   WaitingJob queued = job(1, 1, 4);
   queued.choices = {{"of large ones", {}, {"large"}}};
   EXPECT_FALSE(could_be_made(queued, kinds));
@@ -45,20 +45,20 @@ TEST(Growth, AMachineCouldBeAddedForAJobThatItHolds) {
   EXPECT_TRUE(could_be_made(queued, kinds));
 }
 
-TEST(Growth, NeverBeyondItsMaximum) {
+TEST(Growth, AddsNoMachinesBeyondTheMaximum) {
   const Snapshot snapshot = cluster({}, {}, {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 9)}), "small x 2");
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}, {.coming_max = 1}), "small x 1");
 }
 
-TEST(Growth, NoMachineIsAddedThatLimitsForbid) {
+TEST(Growth, AddsNoMachinesThatLimitsForbid) {
   Snapshot snapshot = cluster({}, {}, {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
   snapshot.limits = {{"vCPU of compute environment small", 8}};
   for (WaitingJob& waiting : snapshot.waiting) waiting.choices = {{"small", {{0, 0, true}}}};
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}), "small x 2");
 }
 
-TEST(Growth, AddedMachinesHaveTheEnvironmentsTypes) {
+TEST(Growth, AddsMachinesOfTheEnvironmentsTypes) {
   Snapshot snapshot = cluster({}, {}, {job(1, 1, 4)});
   const std::vector<MachineKind> kinds = {kind("p3.large", 4, 100), kind("c5.large", 8, 100)};
   const auto of_types = [&](std::vector<std::string> types) {
@@ -71,10 +71,10 @@ TEST(Growth, AddedMachinesHaveTheEnvironmentsTypes) {
   EXPECT_EQ(of_types({"m5", "c5.large"}), "c5.large x 1");
   EXPECT_EQ(of_types({"c", "c5.xlarge"}), "");
   snapshot.waiting[0].choices = {{"none", {}, {"m5"}}, {"some", {}, {"c5"}}};
-  EXPECT_EQ(grown(snapshot, kinds), "c5.large x 1") << "the queue's next environment has a kind";
+  EXPECT_EQ(grown(snapshot, kinds), "c5.large x 1") << "the queue's next environment allows a kind";
 }
 
-TEST(Growth, ComingMachinesCountAsPresent) {
+TEST(Growth, CountsRequestedMachinesAsPresent) {
   const Snapshot snapshot = cluster({}, {}, {job(1, 1, 4), job(2, 1, 4)});
   std::vector<MachineKind> kinds = {kind("small", 4, 100)};
   kinds[0].coming = 1;
@@ -83,16 +83,16 @@ TEST(Growth, ComingMachinesCountAsPresent) {
   EXPECT_EQ(grown(snapshot, kinds), "");
 }
 
-TEST(Growth, AnIncompleteGangAddsNoMachine) {
+TEST(Growth, AddsNoMachineForAGangThatStaysIncomplete) {
   EXPECT_EQ(grown(cluster({}, {}, {job(1, 4, 4)}), {kind("small", 4, 12)}), "");
   EXPECT_EQ(grown(cluster({}, {}, {job(1, 4, 4), job(2, 3, 4)}), {kind("small", 4, 12)}),
             "small x 3");
   EXPECT_EQ(grown(cluster({machine("box-1", 4)}, {}, {job(1, 4, 4)}), {kind("small", 4, 12)}),
             "small x 3")
-      << "what is free is used";
+      << "free capacity is used first";
 }
 
-TEST(Growth, DesiredMachinesAreAddedWithoutWaitingJobs) {
+TEST(Growth, AddsDesiredMachinesWithoutWaitingJobs) {
   std::vector<MachineKind> kinds = {kind("small", 4, 100)};
   kinds[0].cpus_min = 7;
   EXPECT_EQ(grown(cluster({}, {}, {}), kinds), "small x 2");
@@ -101,7 +101,7 @@ TEST(Growth, DesiredMachinesAreAddedWithoutWaitingJobs) {
   EXPECT_EQ(grown(cluster({}, {}, {}), kinds), "small x 3");
 }
 
-TEST(Growth, IdleMachinesAreReleased) {
+TEST(Growth, ReleasesIdleMachines) {
   const Snapshot snapshot =
       cluster({machine("box-1", 4), machine("box-2", 4), machine("box-3", 4)}, {}, {});
   std::vector<MachineKind> kinds = {kind("small", 4, 100)};
@@ -121,7 +121,7 @@ TEST(Growth, IdleMachinesAreReleased) {
   EXPECT_TRUE(shrunk(busy).empty()) << "a job starts on them";
 }
 
-TEST(Growth, AnIncompleteGangKeepsNoMachine) {
+TEST(Growth, KeepsNoIdleMachineForAGangThatStaysIncomplete) {
   std::vector<MachineKind> kinds = {kind("small", 4, 12)};
   kinds[0].machines = 2;
   const std::vector<IdleMachine> idle = {{"box-1", "small", kNow - 2min},
@@ -132,12 +132,12 @@ TEST(Growth, AnIncompleteGangKeepsNoMachine) {
     return plan_growth(snapshot, plan(snapshot, {}, kNow), kinds, idle, {}, kNow).shrink;
   };
   const std::vector<std::string> both = {"box-1", "box-2"};
-  EXPECT_TRUE(shrunk({job(1, 3, 4)}).empty()) << "it needs one more, which comes";
-  EXPECT_EQ(shrunk({job(1, 4, 4)}), both) << "all that there can be are too few";
+  EXPECT_TRUE(shrunk({job(1, 3, 4)}).empty()) << "it needs one more machine, which is added";
+  EXPECT_EQ(shrunk({job(1, 4, 4)}), both) << "even the maximum of machines is too few";
   WaitingJob choosy = job(1, 2, 4);
   choosy.requests.push_back({"ml.large", share(16), 1});
   choosy.choices = {{"first", {}, {"small"}}, {"second", {}, {"small"}}};
-  EXPECT_EQ(shrunk({choosy}), both) << "of no choice";
+  EXPECT_EQ(shrunk({choosy}), both) << "they have no type of its choices";
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ uint64_t hash_of(const WaitingJob& waiting, bool shares_differ, uint64_t request
   return hash.value;
 }
 
-// Open addressing: numbers by hash, told apart by `same`.
+// A hash table of numbers with open addressing; `same` compares those with equal hashes.
 class Table {
  public:
   template <class Same>

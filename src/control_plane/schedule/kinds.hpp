@@ -1,6 +1,5 @@
-// Groups waiting jobs into kinds. A hundred thousand jobs have a handful of distinct requests; jobs
-// with equal requests in the same position of a queue are one kind, and a result for one of them
-// holds for all.
+// Groups waiting jobs into kinds. A hundred thousand jobs have only a handful of distinct requests.
+// Jobs of a queue with equal requests are one kind, and a result for one of them applies to all.
 //
 // Threads: pure. Lifetime: refers to nothing. Private to this module.
 #pragma once

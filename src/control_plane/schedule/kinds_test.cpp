@@ -16,7 +16,7 @@ std::vector<Queue> some_queues() {
   return {{"training jobs"}, shared};
 }
 
-TEST(Kinds, OnlyRelevantPropertiesSeparateKinds) {
+TEST(Kinds, DifferOnlyByPropertiesThatThePlanReads) {
   const WaitingJob first = job(1, 2, 4, 8);
   const auto alike = [&](WaitingJob other) {
     const Kinds found = kinds_of({first, other}, some_queues());
@@ -28,7 +28,7 @@ TEST(Kinds, OnlyRelevantPropertiesSeparateKinds) {
   other.lasts_max = 1s;
   other.priority = 7;
   other.share = "someone";
-  EXPECT_EQ(alike(other), std::pair(true, true)) << "in a line without quota shares";
+  EXPECT_EQ(alike(other), std::pair(true, true)) << "in a queue without quota shares";
   other.queue = 1;
   EXPECT_EQ(alike(other), std::pair(false, true));
   other = first;
@@ -39,11 +39,11 @@ TEST(Kinds, OnlyRelevantPropertiesSeparateKinds) {
   EXPECT_EQ(alike(other), std::pair(false, false));
   other = first;
   other.requests[0].instance_type = "ml.other";
-  EXPECT_EQ(alike(other), std::pair(false, false)) << "it is named in sentences";
+  EXPECT_EQ(alike(other), std::pair(false, false)) << "pending reasons name it";
 }
 
-// Also with other jobs between them, and after the table has grown.
-TEST(Kinds, JobsOfAKindFindEachOther) {
+// Other jobs are between them, and the table grows.
+TEST(Kinds, GroupJobsThatAreNotAdjacent) {
   SeededRandom random(1);
   std::vector<WaitingJob> waiting;
   for (domain::JobNumber number = 1; number <= 5'000; ++number)

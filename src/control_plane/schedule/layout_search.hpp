@@ -1,4 +1,4 @@
-// Searches all layouts of a gang over machines, for when placing host by host has failed.
+// Searches all layouts of a gang. It is used when placing host by host has failed.
 //
 // Threads: pure. Private to this module.
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace trainyard::schedule {
 
-// Returns, by host, the index of its machine; nothing when no layout exists or none was found
-// within kLayoutStepsMax.
+// Returns by host the index of its machine; nullopt if no layout exists or none was found within
+// kLayoutStepsMax.
 std::optional<Layout> search_layout(const Gang& gang, std::vector<Share> free);
 
 }  // namespace trainyard::schedule

@@ -9,8 +9,8 @@
 namespace trainyard::schedule {
 namespace {
 
-// The amount of the limit of need `i`, summed over all needs of the choice; nothing when an earlier
-// need has counted it.
+// Returns the amount of need i's limit, summed over all needs of the choice; nullopt if an earlier
+// need has the same limit.
 std::optional<double> all_of_limit(const Choice& choice, size_t i, double cpus) {
   double amount = 0;
   for (size_t j = 0; j < choice.needs.size(); ++j) {

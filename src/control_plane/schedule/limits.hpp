@@ -1,6 +1,6 @@
-// Counts named limits: how much of each is left, and which job waits for it first. The first job
-// that waits for a limit gets a reservation for the instant at which the limit will be free; other
-// jobs that need the same limit may take only what does not delay it. All other jobs proceed.
+// Limits counts how much of each named limit is free, and which job is the first to wait for it.
+// That job gets a reservation for the instant at which the limit will be free; other jobs that need
+// the same limit may take only what does not delay it. All other jobs proceed.
 //
 // Threads: confined to one. Lifetime: refers to the snapshot. Private to this module.
 #pragma once
@@ -31,7 +31,7 @@ class Limits {
     const std::string* by_whom = nullptr;
     std::string reason;
     std::optional<Instant> at;  // the limit is free for the job by then
-    double spare = 0;           // what is free then next to the reservation
+    double spare = 0;           // what is free then in addition to the reservation
   };
 
   Limits(const Snapshot& snapshot, const Allocations& allocations);
@@ -40,30 +40,32 @@ class Limits {
   double used(size_t index) const { return snapshot_.limits[index].total - free_[index]; }
   double free(size_t index) const { return free_[index]; }
   const std::optional<Claim>& claim(size_t index) const { return claims_[index]; }
-  // The part of the limit that the queue keeps for inactive shares.
+  // Returns the part of the limit that the queue keeps for inactive shares.
   double kept(size_t queue, size_t limit) const;
 
-  // For a job of this queue that ends at `ends`. Empty: it may take what it needs.
+  // Returns the limits that reject a job of this queue that ends at `ends`. Empty: it may take what
+  // it needs.
   std::vector<Obstacle> obstacles(const Choice& choice, size_t queue, double cpus,
                                   std::optional<Instant> ends) const;
   void take(const Choice& choice, double cpus, std::optional<Instant> ends);
 
-  // Reserves what the choice needs, at the instant `at`, for a waiting job. An earlier reservation
-  // stays. `free_then`: by need, what is free at that instant. False: nothing was reserved.
+  // Reserves what the choice needs, at the instant `at`, for a waiting job. Keeps earlier
+  // reservations. `free_then`: by need, what is free at that instant. Returns false if nothing was
+  // reserved.
   bool reserve(const Choice& choice, size_t queue, double cpus, const std::string& to,
                const std::string& reason, std::optional<Instant> at,
                const std::vector<double>& free_then);
-  // The earliest instant at which everything that the choice needs is free, by the ends of running
-  // jobs, and what is free then.
+  // Returns the earliest instant at which everything that the choice needs is free, by the ends of
+  // running jobs, and in `free_then` what is free then.
   std::optional<Instant> earliest(const Choice& choice, size_t queue, double cpus,
                                   Allocations& allocations, std::vector<double>& free_then) const;
 
-  // True if everything that the choice needs would be free without these allocations.
+  // Returns true if everything that the choice needs would be free without these allocations.
   bool fits_without(const Choice& choice, size_t queue, double cpus, std::optional<Instant> ends,
                     const Allocations& allocations, const std::vector<uint32_t>& ended) const;
 
  private:
-  // True if the amount includes capacity that is reserved for another job.
+  // Returns true if the amount includes capacity that is reserved for another job.
   bool delays_reservation(const Choice& choice, size_t limit, double amount,
                           std::optional<Instant> ends) const;
 
@@ -73,7 +75,7 @@ class Limits {
   std::vector<std::vector<std::pair<size_t, double>>> kept_;  // by queue
 };
 
-// Sums of amounts have rounding errors: a smaller difference is ignored.
+// Smaller differences between amounts are ignored: their sums have rounding errors.
 inline constexpr double kRoundingAmount = 1e-6;
 
 }  // namespace trainyard::schedule

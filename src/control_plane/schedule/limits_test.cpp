@@ -28,7 +28,7 @@ WaitingJob queued(domain::JobNumber number, double cpus, const std::vector<size_
   return waiting;
 }
 
-TEST(Limits, TheFirstEnvironmentWithCapacityIsTaken) {
+TEST(Limits, SelectTheFirstEnvironmentWithCapacity) {
   Snapshot snapshot = two_environments();
   snapshot.waiting = {queued(1, 3, {0, 1}), queued(2, 2, {0}), queued(3, 5, {1})};
   const Plan found = plan(snapshot, {}, kNow);
@@ -52,7 +52,7 @@ TEST(Limits, AWaitingJobDelaysOnlyJobsThatNeedTheSameLimit) {
             "(needs 3, 2 of its 4 are used)");
 }
 
-TEST(Limits, AWaitHasItsCause) {
+TEST(Limits, SetTheCauseOfAWait) {
   Snapshot snapshot = two_environments();
   for (Limit& limit : snapshot.limits) limit.environments = true;
   snapshot.waiting = {queued(1, 9, {0}), queued(2, 3, {0}), queued(3, 3, {0}),
@@ -70,18 +70,18 @@ TEST(Limits, AWaitHasItsCause) {
       << "a licence is not an environment";
 }
 
-TEST(Limits, TheReservationOfALimitIsKept) {
+TEST(Limits, KeepTheReservationOfALimit) {
   Snapshot snapshot = two_environments();
   snapshot.running[0].ends_by = kNow + 10s;
   snapshot.waiting = {queued(1, 3, {0}), queued(2, 1, {0}), queued(3, 1, {0}), queued(4, 1, {0})};
   snapshot.waiting[1].lasts_max = 10s;
   snapshot.waiting[2].lasts_max = 11s;
   EXPECT_EQ(started(snapshot), (Numbers{2, 3}))
-      << "the second is over when it is promised; the third takes what is left then; the fourth "
-         "has neither";
+      << "the second ends before the reservation; the third takes what is left then; the fourth "
+         "can do neither";
 }
 
-TEST(Limits, ConsumedAmountsDoNotComeBack) {
+TEST(Limits, DoNotReturnConsumedAmounts) {
   Snapshot snapshot =
       cluster({machine("box-1", 16)}, {}, {job(1, 1, 1), job(2, 1, 1), job(3, 1, 1)});
   snapshot.limits = {{"consumable resource licences", 4, 1, "raise its total quantity"}};
@@ -99,7 +99,7 @@ TEST(Limits, ConsumedAmountsDoNotComeBack) {
             "is free by 1970-01-01 00:00:10 UTC at the latest");
 }
 
-TEST(Limits, EqualJobsWaitBehindTheFirstOfThem) {
+TEST(Limits, MakeEqualJobsWaitBehindTheFirst) {
   Snapshot snapshot = two_environments();
   snapshot.running[0].ends_by = kNow + 10s;
   snapshot.waiting = {queued(1, 4, {0}), queued(2, 4, {0}), queued(3, 4, {0})};

@@ -44,11 +44,13 @@ std::optional<uint32_t> JobOrder::next() {
 void JobOrder::started(double cpus) { orders_[*last_]->started(cpus); }
 
 void JobOrder::first_waits() {
-  first_line_ = last_;
+  first_queue_ = last_;
   orders_[*last_]->first_waits();
 }
 
-bool JobOrder::leads() const { return first_line_ == last_ && orders_[*last_]->leads(); }
+bool JobOrder::ahead_of_first() const {
+  return first_queue_ == last_ && orders_[*last_]->ahead_of_first();
+}
 
 void sort_by_urgency(std::vector<uint32_t>& jobs, const std::vector<WaitingJob>& waiting) {
   const auto more_urgent = [&](uint32_t a, uint32_t b) {

@@ -1,6 +1,6 @@
-// Decides which job is next. Queues of higher priority go first, queues of equal priority by the
-// submission of their next job. Within a queue: in the order of submission (below), fair_share.hpp,
-// or quota_order.hpp.
+// Decides in which order jobs are planned. Queues of higher priority go first, queues of equal
+// priority by the submission of their next job. Within a queue the order is that of submission
+// (below), of fair shares (fair_share.hpp) or of quota shares (quota_order.hpp).
 //
 // Threads: confined to one. Lifetime: refers to the snapshot. Private to this module.
 #pragma once
@@ -21,18 +21,18 @@ class QueueOrder {
   virtual ~QueueOrder() = default;
   // Returns the next job; nothing when none is left. Repeated calls return the same job.
   virtual std::optional<uint32_t> next() = 0;
-  // Removes the next job, which has been decided. Requires: next() returned one.
+  // Removes the next job. Requires: next() returned one.
   virtual void pop() = 0;
-  // The job that was popped last has started, on hosts with this many vCPU.
+  // Records that the job that was popped last has started, on hosts with this many vCPU.
   virtual void started(double cpus) = 0;
-  // The job that was popped last is the first that waits for machines.
+  // Records that the job that was popped last is the first that waits for machines.
   virtual void first_waits() {}
-  // True if the share of the job that was popped last has used too much to take what the first
-  // leaves.
-  virtual bool leads() const { return false; }
+  // Returns true if the share of the job that was popped last has used more for its weight than the
+  // share of the first waiting job: it may not use capacity that the first leaves.
+  virtual bool ahead_of_first() const { return false; }
 };
 
-// Jobs in the order of submission.
+// Returns jobs in the order of submission.
 class SubmissionOrder final : public QueueOrder {
  public:
   explicit SubmissionOrder(std::vector<uint32_t> jobs) : jobs_(std::move(jobs)) {}
@@ -54,16 +54,16 @@ class JobOrder {
   // Requires: both outlive it.
   JobOrder(const Snapshot& snapshot, const Quotas& quotas);
 
-  // The next job's index in snapshot.waiting; nothing when all were returned.
+  // Returns the next job's index in snapshot.waiting; nullopt when all were returned.
   std::optional<uint32_t> next();
-  // The job that next() returned last has started.
+  // Records that the job that next() returned last has started.
   void started(double cpus);
-  // The job that next() returned last is the first that waits for machines.
+  // Records that the job that next() returned last is the first that waits for machines.
   void first_waits();
-  // True if the job that next() returned last is in the same queue as the first waiting job, and
-  // its share has used more for its weight. If it could take whatever the first cannot use, small
-  // jobs would get more than their part forever.
-  bool leads() const;
+  // Returns true if the job that next() returned last is in the same queue as the first waiting
+  // job, and its share has used more for its weight. If it could take whatever the first cannot
+  // use, small jobs would get more than their part forever.
+  bool ahead_of_first() const;
 
  private:
   struct Candidate {
@@ -78,9 +78,9 @@ class JobOrder {
 
   const Snapshot& snapshot_;
   std::vector<std::unique_ptr<QueueOrder>> orders_;  // by queue
-  std::priority_queue<Candidate> candidates_;        // of all queues but the last one
+  std::priority_queue<Candidate> candidates_;        // of all queues except last_
   std::optional<size_t> last_;
-  std::optional<size_t> first_line_;  // of the first that waits for machines
+  std::optional<size_t> first_queue_;  // the queue of the first job that waits for machines
 };
 
 // Sorts the jobs of a share: higher priority first, equal ones in the order of submission.

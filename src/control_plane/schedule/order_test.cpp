@@ -10,7 +10,7 @@ namespace {
 
 using namespace test;
 
-TEST(JobOrder, QueuesGoByPriorityThenSubmission) {
+TEST(JobOrder, OrdersQueuesByPriorityThenSubmission) {
   Snapshot snapshot =
       cluster({machine("box-1", 4)}, {}, {job(1, 1, 2), job(2, 1, 2), job(3, 1, 2)});
   snapshot.queues = {{"training jobs", 1}, {"job queue urgent", 9}};
@@ -20,7 +20,7 @@ TEST(JobOrder, QueuesGoByPriorityThenSubmission) {
   EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
 }
 
-TEST(JobOrder, WaitsAreInTheOrderOfJobs) {
+TEST(JobOrder, IsTheOrderOfThePlansWaits) {
   Snapshot snapshot = cluster({machine("box-1", 4)}, {running("training-job/x", "box-1", 4)},
                               {job(1, 1, 1), job(2, 1, 1), job(3, 1, 2)});
   snapshot.queues = {{"training jobs", 1}, {"job queue urgent", 9}};
@@ -32,7 +32,7 @@ TEST(JobOrder, WaitsAreInTheOrderOfJobs) {
   EXPECT_EQ(found.waits[2].job, 2u);
 }
 
-TEST(JobOrder, WithoutSharesThePriorityOfJobsIsIgnored) {
+TEST(JobOrder, IgnoresPrioritiesOfJobsWithoutShares) {
   Snapshot snapshot = cluster({machine("box-1", 1)}, {}, {job(1, 1, 1), job(2, 1, 1)});
   snapshot.waiting[1].priority = 9;
   EXPECT_EQ(started(snapshot), Numbers{1});

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 
-// As few digits as needed: "8", "0.5", "23.5".
+// Formats with as few digits as needed: "8", "0.5", "23.5".
 std::string number(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, value);
@@ -64,7 +64,7 @@ std::string all_of(const Share& share) {
   return text;
 }
 
-// Adjacent requests with the same text, with the sum of their counts.
+// Merges adjacent requests with the same text, and adds up their counts.
 std::vector<std::pair<std::string, uint32_t>> counted(
     const std::vector<HostRequest>& requests,
     const std::function<std::string(const HostRequest&)>& show) {

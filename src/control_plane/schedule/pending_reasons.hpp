@@ -1,5 +1,5 @@
-// Formats pending reasons, which explain a plan to users. A user who does what a reason says has
-// done enough: amounts are rounded up.
+// Formats pending reasons, which explain a plan to users. Amounts are rounded up, so that a user
+// who adds what a reason names has added enough.
 //
 // Threads: pure. Private to this module.
 #pragma once
@@ -26,8 +26,8 @@ struct Shortage {
   const Machine* machine = nullptr;
   Share needs;
   Share free;
-  std::vector<std::pair<std::string_view, Share>> held =
-      {};  // which jobs hold it, in the order in which they came
+  // The jobs that hold it, in the order in which they started.
+  std::vector<std::pair<std::string_view, Share>> held = {};
 };
 
 // "waits for 2 more vCPU on machine box-1 (needs 8, 6 free): held by training-job/a (2)". Several
@@ -44,8 +44,8 @@ std::string capacity_reason(const Gang& gang, int64_t capacity);
 std::string too_large_reason(size_t placed, const std::vector<HostRequest>& unplaced,
                              const std::vector<Machine>& machines);
 
-// "waits for 2 more vCPU of compute environment small (needs 4, 6 of its 8 are used)"; or that it
-// never fits, and what to do; or the job that it waits behind.
+// "waits for 2 more vCPU of compute environment small (needs 4, 6 of its 8 are used)"; or that the
+// job never fits, with the remedy; or the job that it waits behind.
 std::string limit_reason(const Limits& limits, const Limits::Obstacle& obstacle);
 
 // "waits for 2 more instances of quota share red (needs 4, 8 of its 10 are used)"
@@ -53,7 +53,7 @@ std::string quota_reason(const std::string& share, const Quotas::Obstacle& obsta
 
 // "waits for training-job/a and training-job/b, which are preempted for it"
 std::string preempted_reason(const std::vector<std::string_view>& who);
-// The reason of a preemption.
+// "training-job/b of quota share red reclaims what quota share blue has borrowed"
 std::string preemption_reason(const WaitingJob& by, const Running& from);
 
 // "waits behind training-job/a, which waits for ..."

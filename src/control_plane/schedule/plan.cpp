@@ -34,8 +34,8 @@ std::vector<Share> free_of(const std::vector<Machine>& machines, const Allocatio
   return free;
 }
 
-// Decides one job after the other. Free capacity only shrinks within a plan, so a job that must
-// wait makes all later ones of its kind wait too, if they last as long.
+// Planner decides the jobs one after another. Free capacity only shrinks within a plan: once a job
+// must wait, all later jobs of its kind that last as long must wait, too.
 class Planner {
  public:
   Planner(const Snapshot& snapshot, const Policy& policy, Instant now)
@@ -59,7 +59,7 @@ class Planner {
     plan_.waits.reserve(snapshot_.waiting.size());
     while (const auto next = order_.next()) {
       const WaitingJob& job = snapshot_.waiting[*next];
-      const bool borrows = quotas_.concern(job.queue) && quotas_.would_borrow(job);
+      const bool borrows = quotas_.has_quotas(job.queue) && quotas_.would_borrow(job);
       const size_t starts = plan_.starts.size();
       decide(*next);
       if (borrows && plan_.starts.size() == starts) quotas_.borrower_waits(job);
@@ -71,25 +71,30 @@ class Planner {
   struct Shape {
     Gang gang;
     std::optional<bool> fits_empty = {};
-    bool fits_now = true;  // as far as is known
+    bool fits_now = true;  // false once placing it has failed
   };
-  // The result for a kind. Once one of its jobs has to wait, those that last as long or longer wait
-  // too.
+  // The result for a kind. Once one of its jobs has to wait, its jobs that last as long or longer
+  // wait, too.
   struct KindResult {
     bool may_fit = false;  // fits into empty machines and its limits
     std::optional<Duration> waits_from = {};
     SharedText reason_text = {};
     WaitCause cause = WaitCause::other;
   };
-  // The reason why a job would have to wait forever.
+  // The reason for which a job would have to wait forever.
   struct NeverFits {
     std::string reason;
     WaitCause cause = WaitCause::other;
   };
 
-  static constexpr Duration kAnyTime = Duration::min();
+  static constexpr Duration kAnyDuration = Duration::min();
   static constexpr Duration kForever = Duration::max();
 
+  // Starts the job, or makes it wait with a reason. The first of these checks that applies decides:
+  // it takes over a warm pool; a job of its kind waits already; it could never start; it could
+  // delay the reservation, and fair share does not let it use what the reservation leaves; its
+  // quota is used up; its limits are; no machines are free. The first job that waits only for
+  // machines gets the reservation.
   void decide(uint32_t index) {
     const WaitingJob& job = snapshot_.waiting[index];
     const Duration lasts = job.lasts_max.value_or(kForever);
@@ -101,12 +106,13 @@ class Planner {
     Shape& shape = shape_of(index);
     if (!found.may_fit) {
       if (auto never = why_never(job, shape))
-        return wait(index, kAnyTime, std::move(never->reason), never->cause);
+        return wait(index, kAnyDuration, std::move(never->reason), never->cause);
       found.may_fit = true;
     }
-    if (reservation_ && !in_time(ends(job)) && order_.leads())
+    if (reservation_ && !in_time(ends(job)) && order_.ahead_of_first())
       return wait(job, behind_first(), WaitCause::capacity);
-    if (auto reason = why_no_quota(job, shape.gang)) return wait(index, lasts, *std::move(reason));
+    if (auto reason = wait_for_quota(job, shape.gang))
+      return wait(index, lasts, *std::move(reason));
     std::string reason;
     const Choice* choice = nullptr;
     if (!choose(job, shape.gang, choice, reason)) {
@@ -119,7 +125,7 @@ class Planner {
     if (const auto layout = place(shape, ends(job)))
       return start(index, choice, shape.gang, *layout);
     if (reservation_) {
-      found.waits_from = shape.fits_now ? lasts : kAnyTime;
+      found.waits_from = shape.fits_now ? lasts : kAnyDuration;
       found.reason_text = behind_first();
       found.cause = WaitCause::capacity;
       return wait(job, found.reason_text, found.cause);
@@ -133,7 +139,7 @@ class Planner {
     return job.lasts_max ? std::optional(now_ + *job.lasts_max) : std::nullopt;
   }
 
-  // True if a job that ends at `ends` does so before the reservation begins. Requires:
+  // Returns true if a job that ends at `ends` ends before the reservation begins. Requires:
   // reservation_.
   bool in_time(std::optional<Instant> ends) const {
     return reservation_->at && ends && *ends <= *reservation_->at;
@@ -141,7 +147,7 @@ class Planner {
 
   // -- reasons
 
-  // The end of no other job would help this job.
+  // Returns why the job could not start even if all other jobs ended; nullopt if it could.
   std::optional<NeverFits> why_never(const WaitingJob& job, Shape& shape) {
     if (const auto obstacle = quotas_.obstacle(job, ends(job));
         obstacle && (obstacle->what == Quotas::Obstacle::What::too_small ||
@@ -173,14 +179,17 @@ class Planner {
                      WaitCause::machine};
   }
 
-  std::optional<std::string> why_no_quota(const WaitingJob& job, const Gang& gang) {
+  // Returns the reason if quota rejects the job, nullopt if it may take its quota. If it rejects
+  // the first job of the share, reserves quota for it, and preempts running jobs where that lets it
+  // start.
+  std::optional<std::string> wait_for_quota(const WaitingJob& job, const Gang& gang) {
     const auto obstacle = quotas_.obstacle(job, ends(job));
     if (!obstacle) return std::nullopt;
     const std::string own = quota_reason(job.share, *obstacle);
-    none_waits_ = false;
+    nothing_reserved_yet_ = false;
     if (const std::string* first = quotas_.first_of(job))
       return behind_reason(*first, quota_reasons_[first]);
-    // A job behind a borrower would not be the first to get what is reclaimed.
+    // Reclaimed quota would go to the waiting borrower first.
     if (!quotas_.behind_borrower(job))
       if (auto reason = preempt_for(job, gang)) return reason;
     const auto at = quotas_.earliest(job, allocations_);
@@ -189,7 +198,8 @@ class Planner {
     return own;
   }
 
-  // Finds the first choice whose limits the job fits into. False: none; then `reason` tells why.
+  // Finds the first choice whose limits have capacity for the job. Returns false if none has, with
+  // the reason in `reason`.
   bool choose(const WaitingJob& job, const Gang& gang, const Choice*& choice,
               std::string& reason) const {
     if (job.choices.empty()) return true;
@@ -207,8 +217,8 @@ class Planner {
 
   // -- reservations
 
-  // True: the job is the first that waits for one of them; then `reason` says by when that is free,
-  // if known.
+  // Reserves full limits for the job. Returns true if it is the first to wait for one of them;
+  // `reason` then says when that becomes free, if known.
   bool reserve_limits(const WaitingJob& job, const Gang& gang, std::string& reason) {
     bool first = false;
     std::optional<Instant> soonest;
@@ -226,87 +236,91 @@ class Planner {
       first = true;
       if (at && *at > now_) soonest = std::min(soonest.value_or(*at), *at);
     }
-    none_waits_ = false;
+    nothing_reserved_yet_ = false;
     if (soonest) reason += free_by(*soonest);
     return first;
   }
 
-  // The job is the first that waits for machines.
+  // Reserves machines, limits and quota for the first job that waits for machines.
   void reserve(const WaitingJob& job, const Gang& gang, const Choice* choice) {
     reservation_ = reserve_machines(gang, snapshot_.machines, topology_, capacity_, allocations_);
-    first_ = job.name;
-    its_reason_ = why_no_capacity(gang, snapshot_.machines, capacity_, empty_, allocations_);
+    reserved_job_ = job.name;
+    reserved_job_reason_ =
+        why_no_capacity(gang, snapshot_.machines, capacity_, empty_, allocations_);
     if (choice) {
       std::vector<double> free_now;
       for (const Need& need : choice->needs) free_now.push_back(limits_.free(need.limit));
-      limits_.reserve(*choice, job.queue, gang.cpus, job.name, its_reason_, reservation_->at,
-                      free_now);
+      limits_.reserve(*choice, job.queue, gang.cpus, job.name, reserved_job_reason_,
+                      reservation_->at, free_now);
     }
     quotas_.reserve(job, reservation_->at);
-    quota_reasons_[&job.name] = its_reason_;
+    quota_reasons_[&job.name] = reserved_job_reason_;
     std::vector<Share> both;
     both.reserve(snapshot_.machines.size());
     for (uint32_t m = 0; m < snapshot_.machines.size(); ++m)
       both.push_back(least_of(capacity_.free(m), reservation_->spare[m]));
     spare_capacity_.emplace(topology_, std::move(both));
 
-    // A job that waits before it for something else might start first.
-    if (none_waits_ && reservation_->at && *reservation_->at > now_)
-      plan_.waits.push_back({job.job,
-                             its_reason_ + starts_by(*reservation_->at + snapshot_.clock_offset),
-                             reservation_->at, WaitCause::capacity});
+    // An earlier job that waits for a limit or quota might start first and delay it.
+    if (nothing_reserved_yet_ && reservation_->at && *reservation_->at > now_)
+      plan_.waits.push_back(
+          {job.job, reserved_job_reason_ + starts_by(*reservation_->at + snapshot_.clock_offset),
+           reservation_->at, WaitCause::capacity});
     else
-      plan_.waits.push_back({job.job, its_reason_, {}, WaitCause::capacity});
+      plan_.waits.push_back({job.job, reserved_job_reason_, {}, WaitCause::capacity});
   }
 
-  // Preempts running jobs for this job, or finds that enough are already ending. Nothing:
-  // preemption is not possible or would not help.
+  // Preempts running jobs for this job, unless enough are already ending, and returns its reason.
+  // Returns nullopt if preemption is not possible or would not help.
   std::optional<std::string> preempt_for(const WaitingJob& job, const Gang& gang) {
-    if (then_.empty()) look_at_leaving();
-    auto way =
-        choose_preempted(job, gang,
-                         {topology_, allocations_, limits_, quotas_, leaving_, then_, ends(job),
-                          reservation_ && !in_time(ends(job)) ? &reservation_->spare : nullptr});
-    if (!way) return std::nullopt;
+    if (free_after_endings_.empty()) collect_ending_allocations();
+    auto choice = choose_preempted(
+        job, gang,
+        {topology_, allocations_, limits_, quotas_, leaving_, free_after_endings_, ends(job),
+         reservation_ && !in_time(ends(job)) ? &reservation_->spare : nullptr});
+    if (!choice) return std::nullopt;
     std::vector<std::string_view> names;
-    for (const uint32_t index : way->preempted) {
+    for (const uint32_t index : choice->preempted) {
       const Running& running = *allocations_.all()[index].running;
       plan_.preemptions.push_back({running.job, preemption_reason(job, running)});
       names.push_back(running.name);
       leaving_.push_back(index);
     }
     std::string reason = preempted_reason(names);
-    quotas_.leave(allocations_, way->preempted);
+    quotas_.leave(allocations_, choice->preempted);
     quotas_.reserve(job, std::nullopt);
     quota_reasons_[&job.name] = reason;
     // Reserves the part of the free capacity that the job will need in addition to the reclaimed
     // capacity.
-    then_ = std::move(way->then);
+    free_after_endings_ = std::move(choice->then);
     for (uint32_t host = 0; host < gang.hosts; ++host)
-      then_[way->layout[host]] = minus(then_[way->layout[host]], gang.share_of(host));
-    for (const uint32_t m : way->layout) set_free(m, least_of(capacity_.free(m), then_[m]));
+      free_after_endings_[choice->layout[host]] =
+          minus(free_after_endings_[choice->layout[host]], gang.share_of(host));
+    for (const uint32_t m : choice->layout)
+      set_free(m, least_of(capacity_.free(m), free_after_endings_[m]));
     return reason;
   }
 
-  void look_at_leaving() {
-    then_ = capacity_.all();
+  void collect_ending_allocations() {
+    free_after_endings_ = capacity_.all();
     for (uint32_t i = 0; i < allocations_.all().size(); ++i) {
       const Allocation& allocation = allocations_.all()[i];
       if (!allocation.running || !allocation.running->leaving) continue;
       leaving_.push_back(i);
       for (const HeldHost& host : allocations_.hosts(allocation))
-        then_[host.machine] = plus(then_[host.machine], host.share);
+        free_after_endings_[host.machine] = plus(free_after_endings_[host.machine], host.share);
     }
   }
 
-  // The reason of all jobs that wait behind the first job that waits for machines.
+  // Returns the reason of all jobs that wait behind the job with the reservation.
   const SharedText& behind_first() {
-    if (behind_first_.empty()) behind_first_ = behind_reason(first_, its_reason_);
+    if (behind_first_.empty()) behind_first_ = behind_reason(reserved_job_, reserved_job_reason_);
     return behind_first_;
   }
 
   // -- starts
 
+  // Starts the job on a warm pool that it may take over. Returns false if there is none.
   bool take_pool(uint32_t index) {
     const WaitingJob& job = snapshot_.waiting[index];
     const Gang& gang = shape_of(index).gang;
@@ -349,7 +363,8 @@ class Planner {
         const uint32_t m = layout[host++];
         start.hosts.push_back({snapshot_.machines[m].name, group.share});
         if (takes_spare) reservation_->spare[m] = minus(reservation_->spare[m], group.share);
-        if (!then_.empty()) then_[m] = minus(then_[m], group.share);
+        if (!free_after_endings_.empty())
+          free_after_endings_[m] = minus(free_after_endings_[m], group.share);
         set_free(m, minus(capacity_.free(m), group.share));
       }
     allocations_.start(job, choice, gang, layout, over);
@@ -383,8 +398,8 @@ class Planner {
   const Instant now_;
   Allocations allocations_;
   Topology topology_;
-  FreeCapacity capacity_;  // now
-  FreeCapacity empty_;     // with no job running
+  FreeCapacity capacity_;  // free now
+  FreeCapacity empty_;     // if no job ran
   Limits limits_;
   Quotas quotas_;
   Kinds kinds_;
@@ -392,17 +407,18 @@ class Planner {
   std::vector<KindResult> found_;  // by kind
   std::vector<bool> pool_taken_;
   std::vector<Shape> shapes_;
-  std::map<const std::string*, std::string> quota_reasons_;  // of the jobs with a quota reservation
+  // By job with a quota reservation: its reason.
+  std::map<const std::string*, std::string> quota_reasons_;
   // The reservation of the first job that waits for machines.
   std::optional<Reservation> reservation_;
-  std::optional<FreeCapacity> spare_capacity_;  // for jobs that do not end by then
-  std::string first_, its_reason_;
-  SharedText behind_first_;  // the reason of the jobs behind it
-  // Once a job reclaims quota: the allocations that are ending, and, by machine, what is free and
-  // not reserved after their end.
+  std::optional<FreeCapacity> spare_capacity_;  // for jobs that would not end before it begins
+  std::string reserved_job_, reserved_job_reason_;
+  SharedText behind_first_;  // the reason of the jobs behind the reservation
+  // Both are empty until a job reclaims quota: the allocations that are ending; and, by machine,
+  // what is free and not reserved once they have ended.
   std::vector<uint32_t> leaving_;
-  std::vector<Share> then_;
-  bool none_waits_ = true;  // no job waits yet for anything that may become free
+  std::vector<Share> free_after_endings_;
+  bool nothing_reserved_yet_ = true;  // no decided job has a reservation of a limit or quota
   Plan plan_;
 };
 
@@ -423,8 +439,7 @@ Result<HostRequest> host_request_of(const domain::InstanceGroup& group) {
 
 Result<HostRequest> host_request_for(std::string_view instance_type) {
   const auto type = domain::find_instance_type(instance_type);
-  if (!type)
-    return invalid("the size of instance type '" + shorten(instance_type, 60) + "' is not known");
+  if (!type) return invalid("unknown instance type '" + shorten(instance_type, 60) + "'");
   return HostRequest{
       std::string(instance_type),
       {double(type->cpus), int64_t(type->memory_gib * 1024 * 1024 * 1024), int64_t(type->gpus)}};

@@ -58,10 +58,10 @@ struct Machine {
 struct Limit {
   std::string name;  // as users see it: "vCPU of compute environment small"
   double total = 0;
-  double used_besides = 0;  // by others than the running jobs of the snapshot
-  // what to do when a job needs more than the total: "raise its maxvCpus"
+  double used_besides = 0;  // used, but not by the running jobs of the snapshot
+  // What to do when a job needs more than the total: "raise its maxvCpus".
   std::string remedy = {};
-  bool environments = false;  // it is the size of a compute or service environment
+  bool environments = false;  // the limit is the size of a compute or service environment
 };
 struct Need {
   size_t limit = 0;  // index in Snapshot::limits
@@ -82,10 +82,8 @@ struct FairShare {
   };
   std::vector<Share> shares;  // a share that is not listed has weight 1 and no usage
   Duration decay{};           // the window of `usage`
-  double reservation =
-      // 0..0.99: this part, to the power of the number of active shares, is kept for inactive
-      // shares
-      0;
+  // 0..0.99: this part, to the power of the number of active shares, is kept for inactive shares.
+  double reservation = 0;
   std::vector<size_t> reserves = {};  // the limits (vCPU of its environments) of which it is kept
   Duration lasts = {};                // the average duration of its jobs; 0: unknown
 };
@@ -100,7 +98,7 @@ struct QuotaShare {
   std::vector<Quota> quotas;
   bool lends = false;
   bool borrows = false;
-  // in units of its own capacity, 1 = as much again; nothing: unlimited
+  // How much it may borrow at most, relative to its own capacity: 1 doubles it. nullopt: unlimited.
   std::optional<double> borrow_max;
   bool preempts_within = false;  // its jobs of higher priority preempt those of lower priority
 };
@@ -110,7 +108,7 @@ struct Demand {
   double amount = 0;
 };
 
-// Jobs of no queue are as urgent as those of a queue of this priority.
+// The priority of training jobs without a queue.
 inline constexpr int64_t kPriorityOfOthers = 1;
 
 struct Queue {
@@ -120,11 +118,11 @@ struct Queue {
   std::vector<QuotaShare> quota_shares = {};  // not empty: each of its jobs names one of them
 };
 
-// An environment in which a job may be placed, and what the job then needs.
+// An environment in which a job may be placed, and the job's needs there.
 struct Choice {
   std::string environment = {};  // as users see it; "": none
   std::vector<Need> needs = {};
-  // the machines that may be added for it (growth.hpp)
+  // The types of machines that may be added for it (growth.hpp); empty: all.
   std::vector<std::string> instance_types = {};
 };
 
@@ -144,7 +142,7 @@ class Choices {
   auto end() const { return all().end(); }
   bool empty() const { return all().empty(); }
   const Choice& front() const { return all().front(); }
-  // True for copies of one list. Other lists may still be equal.
+  // Returns true if both are copies of one list. Different lists may still be equal.
   bool same_as(const Choices& other) const { return all_ == other.all_; }
 
  private:
@@ -162,7 +160,7 @@ struct HostRequest {
 
 using domain::Placement;
 
-// Other hosts with which a job could be placed, and what it needs with them.
+// Other hosts that a job accepts, with its needs on them.
 struct Alternative {
   std::vector<HostRequest> requests;
   Choices choices = {};
@@ -173,21 +171,20 @@ struct WaitingJob {
   domain::JobNumber job = 0;
   std::string name;                           // as users see it: "training-job/mnist"
   std::vector<HostRequest> requests;          // hosts in the order of their index
-  std::vector<domain::JobNumber> pools = {};  // that it may take over, best first
-  size_t queue = 0;                           // index in Snapshot::lines
-  // of a queue with fair share, or the name of a quota share
-  std::string share = {};
-  int64_t priority = 0;  // among the jobs of its share: higher first
-  // none: it may be placed anywhere and needs nothing else
+  std::vector<domain::JobNumber> pools = {};  // warm pools that it may take over, best first
+  size_t queue = 0;                           // index in Snapshot::queues
+  std::string share = {};                     // its fair share or quota share in the queue
+  int64_t priority = 0;                       // among the jobs of its share: higher first
+  // Empty: it may be placed anywhere and needs no limit.
   Choices choices = {};
-  std::vector<Demand> demands = {};  // of its quota share
-  // its longest time from start to end; nothing: unknown
+  std::vector<Demand> demands = {};  // what it takes from its quota share
+  // Its longest time from start to end; nullopt: unknown.
   std::optional<Duration> lasts_max = {};
-  std::vector<Alternative> alternatives = {};  // to hosts, choices and demands; best first
+  // They replace requests, choices and demands; best first.
+  std::vector<Alternative> alternatives = {};
 };
 
-// A job that holds machines, limits and quota; or the remains of an ended attempt, until they are
-// gone.
+// A job that holds machines, limits and quota; or an ended attempt whose hosts still exist.
 struct Running {
   domain::JobNumber job = 0;  // 0: cannot be preempted
   std::string name;
@@ -197,14 +194,14 @@ struct Running {
   int64_t priority = 0;
   std::vector<Need> needs = {};
   std::vector<Demand> demands = {};
-  std::optional<Instant> ends_by = {};  // at the latest; nothing: unknown
+  std::optional<Instant> ends_by = {};  // its latest end; nullopt: unknown
   Instant started = {};
   bool gives_way = false;  // may be preempted for its quota share
-  bool leaving = false;    // was told to end: is not preempted again
+  bool leaving = false;    // it was stopped and is ending: it is not preempted again
 };
 
 struct Pool {
-  domain::JobNumber of = 0;  // the job that left it
+  domain::JobNumber of = 0;  // the finished job that left it
   std::string holder;        // as users see it: "the warm pool of training-job/mnist"
   std::vector<Placement> hosts;
   std::optional<Instant> until = {};
@@ -231,17 +228,17 @@ struct Policy {
 struct Start {  // one placement per host of the gang: all or none
   domain::JobNumber job = 0;
   std::vector<Placement> hosts;
-  // shown to the user; "" when the job gets what it requested
+  // Tells the user how the hosts differ from the request; "" if they do not.
   std::string note = {};
   domain::JobNumber pool = 0;    // the job whose hosts it takes over; 0: none
   std::string environment = {};  // the compute environment of the chosen alternative
-  // 0: as requested; n: its n-th alternative; unset: it has none
+  // 0: as requested; n: its n-th alternative; nullopt: the job has no alternatives.
   std::optional<uint32_t> preference = {};
 };
 
 // The cause for which a job waits.
 enum class WaitCause {
-  other,        // its position at a limit or quota, or something that no machine provides
+  other,        // a limit or quota, or something that no machine provides
   capacity,     // capacity that others use or have reserved
   machine,      // more than the empty machines have
   environment,  // more than the maximum of each of its environments
@@ -267,19 +264,19 @@ struct Plan {
   std::vector<Preemption> preemptions;
 };
 
-// Search steps for the layout of one gang: some milliseconds. A layout that is not found by then
-// counts as impossible.
+// Limits the search for the layout of one gang: these steps take some milliseconds. A gang whose
+// layout is not found by then counts as impossible to place.
 inline constexpr size_t kLayoutStepsMax = 20'000;
 
 // Requires: snapshot.waiting is ordered by job, without repeats; names of machines differ; indices
-// are valid.
+//           are valid.
 // Ensures:  no machine, limit or quota is allocated beyond its capacity; each waiting job appears
-//           exactly
-// once.
+//           exactly once.
 Plan plan(const Snapshot& snapshot, const Policy& policy, Instant now);
 
-// The request of one host of this type. Errors: invalid, for an unknown type.
+// Returns the request of one host of this type. Errors: invalid, for an unknown type.
 Result<HostRequest> host_request_for(std::string_view instance_type);
-Result<HostRequest> host_request_of(const domain::InstanceGroup& group);  // with its count
+// Returns the request of the group's hosts. Errors: as above.
+Result<HostRequest> host_request_of(const domain::InstanceGroup& group);
 
 }  // namespace trainyard::schedule

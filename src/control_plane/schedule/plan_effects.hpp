@@ -1,5 +1,5 @@
-// Computes what a start and the passing of time change in a snapshot, for those that plan again at
-// later instants: projections and simulations.
+// Applies starts and the passing of time to a snapshot, for projections and simulations, which plan
+// again at later instants.
 //
 // Threads: pure.
 #pragma once

@@ -5,6 +5,7 @@
 namespace trainyard::schedule {
 namespace {
 
+// PreemptionSearch finds the smallest set of running jobs whose end lets the job start.
 class PreemptionSearch {
  public:
   PreemptionSearch(const WaitingJob& job, const Gang& gang, const PreemptionView& view)
@@ -20,7 +21,7 @@ class PreemptionSearch {
 
   std::optional<PreemptionChoice> run() {
     if (fits({}, false)) return result({});
-    // A share reclaims from borrowers first; only then are jobs of its own preempted.
+    // A share reclaims from borrowers first; only then are its own jobs preempted.
     if (auto found = fewest(across_, true)) return result(*found);
     if (auto found = fewest(within_, false)) return result(*found);
     std::vector<uint32_t> both = across_;
@@ -32,7 +33,7 @@ class PreemptionSearch {
  private:
   using Set = std::vector<uint32_t>;
 
-  // Lowest priority first; of equals the youngest.
+  // Orders candidates by priority, the lowest first; of equals the youngest first.
   bool preempted_before(uint32_t a, uint32_t b) const {
     const Running& one = *view_.allocations.all()[a].running;
     const Running& other = *view_.allocations.all()[b].running;
@@ -58,7 +59,7 @@ class PreemptionSearch {
     return larger && larger->size() < found->size() ? larger : found;
   }
 
-  // Adds candidates in order until the job fits; then drops each that turns out not to be needed.
+  // Adds candidates in order until the job fits; then removes each that is not needed.
   std::optional<Set> choose(const Set& candidates, bool of_its_own) const {
     Set chosen;
     bool enough = false;
@@ -116,12 +117,12 @@ class PreemptionSearch {
   }
 
   std::optional<PreemptionChoice> result(Set ended) const {
-    PreemptionChoice way{std::move(ended), {}, {}};
-    way.then = free_without(way.preempted);
-    auto layout = FreeCapacity(view_.topology, way.then).place(gang_);
+    PreemptionChoice choice{std::move(ended), {}, {}};
+    choice.then = free_without(choice.preempted);
+    auto layout = FreeCapacity(view_.topology, choice.then).place(gang_);
     if (!layout) return std::nullopt;
-    way.layout = *std::move(layout);
-    return way;
+    choice.layout = *std::move(layout);
+    return choice;
   }
 
   const WaitingJob& job_;

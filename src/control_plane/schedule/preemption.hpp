@@ -22,7 +22,7 @@ namespace trainyard::schedule {
 struct PreemptionChoice {
   std::vector<uint32_t> preempted;  // allocations to preempt; none: enough jobs are already ending
   Layout layout;                    // the machines that the job will use
-  std::vector<Share> then;          // by machine: what is free then, before the job starts
+  std::vector<Share> then;          // by machine: what is free once they have ended
 };
 
 // The state of the plan when the job is decided.
@@ -31,16 +31,15 @@ struct PreemptionView {
   const Allocations& allocations;
   const Limits& limits;
   const Quotas& quotas;
-  const std::vector<uint32_t>& leaving;  // allocations
-  // by machine: what is free and not reserved once these have ended
+  const std::vector<uint32_t>& leaving;  // allocations that are ending
+  // By machine: what is free and not reserved once these have ended.
   const std::vector<Share>& then;
   std::optional<Instant> ends = {};  // of the job
-  const std::vector<Share>* spare =
-      // by machine: what the reservation of an earlier job leaves; nullptr: no reservation
-      nullptr;
+  // By machine: what the reservation of an earlier job leaves; nullptr: no reservation.
+  const std::vector<Share>* spare = nullptr;
 };
 
-// Nothing: preempting all candidates would not make the job fit.
+// Returns nullopt if the job would not fit even if all candidates were preempted.
 std::optional<PreemptionChoice> choose_preempted(const WaitingJob& job, const Gang& gang,
                                                  const PreemptionView& view);
 

@@ -15,13 +15,14 @@ std::string types_of(const WaitingJob& waiting) {
   return names;
 }
 
-// Puts before the reason of the first preference that the others have no capacity either.
+// Formats the pending reason of a job for which none of its preferences has capacity.
 std::string reason_of(const WaitingJob& waiting, const std::string& reason) {
   return "none of its " + std::to_string(waiting.alternatives.size() + 1) +
          " instance preferences has free capacity; " + types_of(waiting) + ": " + reason;
 }
 
-// The waiting jobs that have alternatives, and the preference that each is planned with.
+// Preferences holds the waiting jobs with alternatives, and the preference of each in the next
+// plan.
 class Preferences {
  public:
   explicit Preferences(const Snapshot& snapshot) : snapshot_(snapshot), tried_(snapshot) {
@@ -31,8 +32,8 @@ class Preferences {
 
   const Snapshot& tried() const { return tried_; }
 
-  // Takes the result of a plan. True: some jobs have another preference now, and the next plan may
-  // differ.
+  // Selects the next preference of each job that the plan did not start. Returns true if a
+  // preference has changed, so that the next plan may differ.
   bool try_next(const Plan& plan) {
     std::set<domain::JobNumber> started;
     for (const Start& start : plan.starts) started.insert(start.job);
@@ -49,6 +50,7 @@ class Preferences {
     return changed;
   }
 
+  // Adds the preferences of jobs to their starts and pending reasons.
   void describe(Plan& plan) const {
     for (Start& start : plan.starts)
       if (const Candidate* job = find(start.job)) start.preference = job->preference;
@@ -74,7 +76,7 @@ class Preferences {
 
   const Snapshot& snapshot_;
   Snapshot tried_;
-  std::vector<Candidate> jobs_;  // by job, as Snapshot::waiting
+  std::vector<Candidate> jobs_;  // ordered by job, as in Snapshot::waiting
 };
 
 }  // namespace

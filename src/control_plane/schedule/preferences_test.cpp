@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-// A job of one host with these preferences: vCPU and GPUs of each.
+// Makes a job of one host with these preferences: vCPU and GPUs of each.
 WaitingJob choosy(domain::JobNumber number, std::vector<std::pair<double, int64_t>> sizes) {
   WaitingJob waiting = job(number, 1, sizes[0].first, 1, sizes[0].second);
   waiting.requests[0].instance_type = "ml.0";
@@ -21,7 +21,7 @@ WaitingJob choosy(domain::JobNumber number, std::vector<std::pair<double, int64_
   return waiting;
 }
 
-// Job -> the preference with which it starts.
+// Returns, by job, the preference with which it starts.
 using Selected = std::map<domain::JobNumber, std::optional<uint32_t>>;
 Selected selected(const Snapshot& snapshot) {
   Selected all;
@@ -29,7 +29,7 @@ Selected selected(const Snapshot& snapshot) {
   return all;
 }
 
-TEST(Preferences, TheFirstWithCapacityIsSelected) {
+TEST(Preferences, SelectTheFirstWithCapacity) {
   EXPECT_EQ(selected(cluster({machine("a", 8)}, {}, {choosy(1, {{8, 0}, {4, 0}, {2, 0}})})),
             (Selected{{1, 0}}));
   const auto busy = [](double taken) { return std::vector{running("training-job/x", "a", taken)}; };
@@ -42,7 +42,7 @@ TEST(Preferences, TheFirstWithCapacityIsSelected) {
       << "no machine has a GPU";
 }
 
-TEST(Preferences, AJobWithoutCapacityWaitsForItsFirst) {
+TEST(Preferences, WaitForTheFirstIfNoneHasCapacity) {
   const auto snapshot = cluster({machine("a", 8)}, {running("training-job/x", "a", 7)},
                                 {choosy(1, {{8, 0}, {4, 0}})});
   EXPECT_TRUE(selected(snapshot).empty());
@@ -52,7 +52,7 @@ TEST(Preferences, AJobWithoutCapacityWaitsForItsFirst) {
   EXPECT_NE(why.find("training-job/x"), std::string::npos) << why;
 }
 
-TEST(Preferences, JobsShareFreeCapacity) {
+TEST(Preferences, OfSeveralJobsShareFreeCapacity) {
   // The first takes all of a; the second falls back to what is left of b.
   const auto snapshot =
       cluster({machine("a", 8), machine("b", 4)}, {},
@@ -61,12 +61,12 @@ TEST(Preferences, JobsShareFreeCapacity) {
   EXPECT_FALSE(reason(snapshot, 3).empty());
 }
 
-TEST(Preferences, AJobWithoutAlternativesHasNone) {
+TEST(Preferences, AreUnsetForAJobWithoutAlternatives) {
   EXPECT_EQ(selected(cluster({machine("a", 8)}, {}, {choosy(1, {{4, 0}, {2, 0}}), job(2, 1, 1)})),
             (Selected{{1, 0}, {2, std::nullopt}}));
 }
 
-TEST(Preferences, LimitsComeFromThePreference) {
+TEST(Preferences, HaveTheirOwnLimits) {
   Snapshot snapshot = cluster({machine("a", 8)}, {}, {choosy(1, {{1, 0}, {1, 0}})});
   snapshot.limits = {{"ml.0 for training job usage", 0}, {"ml.1 for training job usage", 1}};
   snapshot.waiting[0].choices = {{"", {{0, 1}}}};
@@ -76,7 +76,7 @@ TEST(Preferences, LimitsComeFromThePreference) {
   EXPECT_TRUE(selected(snapshot).empty());
 }
 
-TEST(Preferences, APoolHoldsHostsOfTheFirst) {
+TEST(Preferences, UseWarmPoolsForTheFirstOnly) {
   WaitingJob job = choosy(1, {{8, 0}, {4, 0}});
   job.pools = {7};
   EXPECT_EQ(with_preference(job, 0).pools, Numbers{7});

@@ -54,7 +54,7 @@ class Projection {
   // An overdue end is the next one.
   Instant at_the_earliest(Instant end) const { return std::max(end, now_ + 1ms); }
 
-  // False: nothing ends at a known instant.
+  // Returns false if nothing ends at a known instant.
   bool pass_to_next_end() {
     std::optional<Instant> next;
     const auto consider = [&](const std::optional<Instant>& end) {

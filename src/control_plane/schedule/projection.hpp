@@ -1,10 +1,10 @@
-// Projects when a waiting job will start: plans again at each instant at which a running job or a
-// warm pool ends, as if every job took its longest time and no other job came.
+// Projects when a waiting job will start: it plans again at each instant at which a running job or
+// a warm pool ends, as if every job took its longest time and no other job arrived.
 //
-// A preempted job ends within the time that preemption takes, and does not come back in the
-// projection. A job whose end is unknown never ends there.
+// In the projection a preempted job ends within the time that preemption takes, and does not wait
+// again; a job whose end is unknown never ends.
 //
-// Threads: pure. Errors: none. Cost: one plan for each end, within the budget.
+// Threads: pure. Errors: none. Cost: one plan for each instant, within the budget.
 #pragma once
 
 #include <optional>
@@ -17,12 +17,13 @@ namespace trainyard::schedule {
 // equal arguments give equal results.
 class PlanBudget {
  public:
-  // entries: waiting jobs, running jobs and machines of all planned snapshots together
+  // `entries_max` counts waiting jobs, running jobs and machines of all planned snapshots together.
   PlanBudget(size_t plans_max, size_t entries_max)
       : plans_left_(plans_max), entries_left_(entries_max) {}
-  // False: the rest does not suffice for a plan of this snapshot.
+  // Takes the cost of a plan of this snapshot from the budget. Returns false, and takes nothing, if
+  // the rest does not suffice.
   bool take(const Snapshot& snapshot);
-  // True once a plan was refused.
+  // Returns true once a plan was rejected.
   bool spent() const { return spent_; }
 
  private:
@@ -33,7 +34,7 @@ class PlanBudget {
 // Limits the instants that one projection tries. Later starts are unknown.
 inline constexpr size_t kProjectedPlansMax = 48;
 
-// Returns nothing if the start is unknown, or the budget is spent before it is found.
+// Returns nullopt if the start is unknown, or the budget is spent before it is found.
 // Requires: as plan().
 std::optional<Instant> projected_start(Snapshot snapshot, const Policy& policy, Instant now,
                                        domain::JobNumber job, Duration preemption_takes,

@@ -41,7 +41,7 @@ class Seeds : public testing::Test {
   static constexpr uint64_t kSeeds = 2'000;
 };
 
-TEST_F(Seeds, NothingIsOverPromisedAndEachJobAppearsOnce) {
+TEST_F(Seeds, NothingIsOverallocatedAndEachJobAppearsOnce) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     SeededRandom random(seed);
     const Snapshot snapshot = random_snapshot(random);
@@ -93,7 +93,7 @@ bool fits(const std::vector<domain::Share>& hosts, size_t next, std::vector<doma
   return false;
 }
 
-TEST_F(Seeds, AGangOfUnlikeHostsStartsWhereverThatCanBe) {
+TEST_F(Seeds, AGangOfDifferentHostsStartsIfAnyLayoutFits) {
   int started_gangs = 0, greedy_sizes = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     SeededRandom random(seed);

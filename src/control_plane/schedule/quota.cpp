@@ -18,7 +18,7 @@ Quotas::Quotas(const Snapshot& snapshot, const Allocations& allocations)
     for (const QuotaShare& share : snapshot.queues[l].quota_shares) {
       queue.by_name.emplace(share.name, queue.shares.size());
       Share& made = queue.shares.emplace_back();
-      made.is = &share;
+      made.definition = &share;
       made.capacity.resize(queue.units.size());
       made.used.resize(queue.units.size());
       for (size_t unit = 0; unit < queue.units.size(); ++unit)
@@ -28,7 +28,7 @@ Quotas::Quotas(const Snapshot& snapshot, const Allocations& allocations)
     }
   }
   for (const Allocation& allocation : allocations.all()) {
-    if (!allocation.queue || !allocation.demands || !concern(*allocation.queue)) continue;
+    if (!allocation.queue || !allocation.demands || !has_quotas(*allocation.queue)) continue;
     Queue& queue = queues_[*allocation.queue];
     const auto share = queue.by_name.find(*allocation.share);
     if (share == queue.by_name.end()) continue;
@@ -54,14 +54,15 @@ Quotas::Amounts Quotas::amounts(const Queue& queue, const std::vector<Demand>& d
   return amounts;
 }
 
-// The most that the share may ever have beyond its own.
+// Returns the most that the share may ever borrow.
 double Quotas::borrowable(const Queue& queue, const Share& its, size_t unit) {
-  if (!its.is->borrows) return 0;
+  if (!its.definition->borrows) return 0;
   double lent = 0;
   for (const Share& other : queue.shares)
-    if (&other != &its && other.is->name != its.is->name && other.is->lends)
+    if (&other != &its && other.definition->name != its.definition->name && other.definition->lends)
       lent += other.capacity[unit].value_or(0);
-  if (its.is->borrow_max) lent = std::min(lent, *its.is->borrow_max * *its.capacity[unit]);
+  if (its.definition->borrow_max)
+    lent = std::min(lent, *its.definition->borrow_max * *its.capacity[unit]);
   return lent;
 }
 
@@ -111,7 +112,7 @@ std::optional<Quotas::Obstacle> Quotas::check(const Queue& queue, const std::vec
       const double over = held - *other.capacity[unit];
       // The reservations of a share may exceed what it could have at once with what it holds now.
       if (over > 0) beyond += std::min(over, borrowable(queue, other, unit));
-      if (over < 0 && other.is->lends) idle -= over;
+      if (over < 0 && other.definition->lends) idle -= over;
     }
     if (beyond > idle + kRoundingAmount) return obstacle(Obstacle::What::full);
   }
@@ -194,7 +195,7 @@ bool Quotas::may_be_preempted(const Allocation& allocation, const WaitingJob& to
   const Share* its = share_of(queue, *allocation.share);
   if (!its) return false;
   if (*allocation.share == to.share)
-    return its->is->preempts_within && allocation.running->priority < to.priority;
+    return its->definition->preempts_within && allocation.running->priority < to.priority;
   return holds_beyond(*its, amounts(queue, *allocation.demands));
 }
 
@@ -214,7 +215,7 @@ bool Quotas::beyond_without(const Allocations& allocations, uint32_t index,
   const Share& its = shares[queue.by_name.at(*allocation.share)];
   const Amounts back = amounts(queue, *allocation.demands);
   if (!holds_beyond(its, back)) return false;
-  if (!its.is->preempts_within || allocation.running->priority < to.priority) return true;
+  if (!its.definition->preempts_within || allocation.running->priority < to.priority) return true;
   for (size_t unit = 0; unit < back.size(); ++unit)
     if (back[unit] > 0 && its.capacity[unit] &&
         its.reserved[unit] - back[unit] < *its.capacity[unit] - kRoundingAmount)

@@ -1,11 +1,11 @@
-// Counts quota shares: what each owns, lends and borrows.
+// Quotas counts what each quota share owns, lends and borrows.
 //
-// A share may always take what it owns. It may go beyond that, up to its borrow_max, where shares
-// that lend have idle capacity; idle capacity of a share that does not lend stays its own. For each
-// unit, what all shares hold beyond their own never exceeds what lenders have idle.
+// A share may always take what it owns. It may borrow more, up to its borrow_max, while shares that
+// lend have idle capacity; idle capacity of other shares is not borrowed. For each unit, all shares
+// together never borrow more than the lenders have idle.
 //
-// The first job of a share that waits for quota has a reservation: what it needs counts as held,
-// for all jobs that would not end before it starts.
+// The first job of a share that waits for quota has a reservation: its needs count as used for all
+// jobs that would not end before it starts.
 //
 // Threads: confined to one. Lifetime: refers to the snapshot. Private to this module.
 #pragma once
@@ -30,54 +30,56 @@ class Quotas {
     double needs = 0;
     double used = 0;
     double capacity = 0;
-    double borrowable = 0;  // at most, in addition
+    double borrowable = 0;  // the most that the share may borrow
     bool borrows = false;   // the job would have to borrow
   };
 
   Quotas(const Snapshot& snapshot, const Allocations& allocations);
 
-  bool concern(size_t queue) const { return !queues_[queue].shares.empty(); }
-  // The job would have to borrow, and may.
+  bool has_quotas(size_t queue) const { return !queues_[queue].shares.empty(); }
+  // Returns true if the job would have to borrow, and may.
   bool would_borrow(const WaitingJob& job) const;
-  // Nothing: the job may take its quota. `ends`: its latest end.
+  // Returns nullopt if the job may take its quota. `ends`: its latest end.
   std::optional<Obstacle> obstacle(const WaitingJob& job, std::optional<Instant> ends) const;
   void take(const WaitingJob& job);
 
-  // Reserves what the job needs against jobs that would not end by `at`; nothing: against all.
+  // Reserves what the job needs; jobs that end by `at` may still use it. nullopt: no job may.
   void reserve(const WaitingJob& job, std::optional<Instant> at);
-  // The name of the job that has a reservation in this job's share.
+  // Returns the name of the job that has a reservation in this job's share; nullptr if none has.
   const std::string* first_of(const WaitingJob& job) const;
-  // A job of its share that would borrow waits before it, for any reason.
+  // Records that a job which would borrow must wait, for any reason. behind_borrower() then returns
+  // true for later jobs of its share.
   void borrower_waits(const WaitingJob& job);
   bool behind_borrower(const WaitingJob& job) const;
-  // The earliest instant at which running jobs leave the job what it needs.
+  // Returns the earliest instant at which the ends of running jobs leave the job what it needs.
   std::optional<Instant> earliest(const WaitingJob& job, Allocations& allocations) const;
 
-  // -- reclaiming: as if allocations had ended
+  // -- reclaiming: computed as if some allocations had ended
 
-  // True for running jobs of its queue that hold more than their share owns, and for those of its
-  // own share with lower priority, where the share allows preemption.
+  // Returns true for running jobs of the same queue whose share holds more than it owns, and for
+  // jobs of the same share with lower priority, if the share allows preemption.
   bool may_be_preempted(const Allocation& allocation, const WaitingJob& to) const;
-  // The job would have what it needs, owned or borrowed, once these and all that are ending have
-  // ended.
+  // Returns true if the job would have what it needs, owned or borrowed, once these allocations and
+  // all that are already ending have ended.
   bool fits_without(const WaitingJob& job, const Allocations& allocations,
                     std::span<const uint32_t> ended) const;
-  // The same, with owned capacity only.
+  // Returns the same for owned capacity only.
   bool own_without(const WaitingJob& job, const Allocations& allocations,
                    std::span<const uint32_t> ended) const;
-  // Its share would still hold more than it owns, and would keep at least what it owns without the
-  // allocation; or less, where it could not reclaim that in return forever.
+  // Returns true if preempting the allocation, in addition to the ended ones, is fair: its share
+  // still holds more than it owns, and would keep at least what it owns. Keeping less is fair, too,
+  // unless the share could then reclaim it by priority, and so on forever.
   bool beyond_without(const Allocations& allocations, uint32_t allocation,
                       std::span<const uint32_t> ended, const WaitingJob& to) const;
-  // These allocations were told to end.
+  // Records that these allocations are ending.
   void leave(const Allocations& allocations, std::span<const uint32_t> ended);
 
  private:
   struct Share {
-    const QuotaShare* is = nullptr;
-    std::vector<std::optional<double>> capacity;  // by unit; nothing: unlimited
+    const QuotaShare* definition = nullptr;
+    std::vector<std::optional<double>> capacity;  // by unit; nullopt: unlimited
     std::vector<double> used;                     // by unit
-    // The same without allocations that are ending, with reservations.
+    // By unit: used, without allocations that are ending, with reservations.
     std::vector<double> reserved;
     const std::string* first = nullptr;  // the job that has the reservation
     bool borrower_waits = false;
@@ -100,7 +102,7 @@ class Quotas {
   static const std::vector<double>& of(const Share& share, Book book) {
     return book == Book::used ? share.used : share.reserved;
   }
-  // Counts in that book. Nothing: the amounts fit.
+  // Checks the amounts against that book. Returns nullopt if they fit.
   std::optional<Obstacle> check(const Queue& queue, const std::vector<Share>& shares,
                                 const Share& its, const Amounts& amounts, Book book) const;
   static double borrowable(const Queue& queue, const Share& its, size_t unit);

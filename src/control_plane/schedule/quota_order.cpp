@@ -16,11 +16,11 @@ QuotaOrder::QuotaOrder(const Snapshot& snapshot, size_t, std::vector<uint32_t> j
   }
   for (Share& share : shares_) {
     sort_by_urgency(share.jobs, snapshot.waiting);
-    look_at_next_of(share);
+    update_borrows(share);
   }
 }
 
-void QuotaOrder::look_at_next_of(Share& share) {
+void QuotaOrder::update_borrows(Share& share) {
   if (share.at < share.jobs.size())
     share.borrows = quotas_.would_borrow(snapshot_.waiting[share.jobs[share.at]]);
 }
@@ -42,9 +42,9 @@ std::optional<uint32_t> QuotaOrder::next() {
 void QuotaOrder::pop() {
   next();
   ++shares_[last_].at;
-  look_at_next_of(shares_[last_]);
+  update_borrows(shares_[last_]);
 }
 
-void QuotaOrder::started(double) { look_at_next_of(shares_[last_]); }
+void QuotaOrder::started(double) { update_borrows(shares_[last_]); }
 
 }  // namespace trainyard::schedule

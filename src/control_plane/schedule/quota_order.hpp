@@ -1,5 +1,5 @@
-// Orders a queue with quota shares: within a share by priority; across shares, jobs that stay
-// within what their share owns before those that borrow, and equals in the order of submission.
+// Orders the jobs of a queue with quota shares: within a share by priority; across shares, jobs
+// that need only what their share owns before jobs that borrow; equals in the order of submission.
 //
 // Threads: confined to one. Private to this module.
 #pragma once
@@ -26,7 +26,8 @@ class QuotaOrder final : public QueueOrder {
     size_t at = 0;
     bool borrows = false;  // its next job would borrow
   };
-  void look_at_next_of(Share& share);
+  // Recomputes share.borrows.
+  void update_borrows(Share& share);
 
   const Snapshot& snapshot_;
   const Quotas& quotas_;

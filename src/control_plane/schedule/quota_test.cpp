@@ -10,7 +10,7 @@ namespace {
 
 using namespace test;
 
-// red and blue have ten each; the machines can hold everything.
+// Shares red and blue own ten each; the machines have capacity for more.
 Snapshot red_and_blue() {
   Snapshot snapshot = cluster({machine("box-1", 1'000)}, {}, {});
   QuotaShare red{"red", {{"instances", 10}}}, blue{"blue", {{"instances", 10}}};
@@ -39,7 +39,7 @@ void run_in_quota(Snapshot& snapshot, domain::JobNumber number, const std::strin
   snapshot.running.push_back(made);
 }
 
-TEST(Quota, IdleCapacityIsLentAndBorrowed) {
+TEST(Quota, LendsAndBorrowsIdleCapacity) {
   Snapshot snapshot = red_and_blue();
   for (const double instances : {10.0, 6.0, 5.0}) wait_for_quota(snapshot, "red", instances);
   EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
@@ -47,13 +47,13 @@ TEST(Quota, IdleCapacityIsLentAndBorrowed) {
             "waits for 11 more instances of quota share red (needs 5, 16 of its 10 are used, and "
             "may borrow 10)");
   snapshot.queues[0].quota_shares[1].lends = false;
-  EXPECT_EQ(started(snapshot), Numbers{1}) << "blue keeps its own";
+  EXPECT_EQ(started(snapshot), Numbers{1}) << "share blue does not lend";
   snapshot.queues[0].quota_shares[1].lends = true;
   snapshot.queues[0].quota_shares[0].borrows = false;
-  EXPECT_EQ(started(snapshot), Numbers{1}) << "red does not borrow";
+  EXPECT_EQ(started(snapshot), Numbers{1}) << "share red does not borrow";
 }
 
-TEST(Quota, NotMoreThanItsBorrowMax) {
+TEST(Quota, BorrowsAtMostItsBorrowMax) {
   Snapshot snapshot = red_and_blue();
   snapshot.queues[0].quota_shares[0].borrow_max = 0.5;
   for (const double instances : {10.0, 4.0, 16.0}) wait_for_quota(snapshot, "red", instances);
@@ -63,21 +63,21 @@ TEST(Quota, NotMoreThanItsBorrowMax) {
       "needs 16 instances of quota share red, which has 10, and may borrow 5: raise its capacity");
 }
 
-TEST(Quota, WithinAShareHigherPriorityGoesFirst) {
+TEST(Quota, StartsHigherPrioritiesOfAShareFirst) {
   Snapshot snapshot = red_and_blue();
   snapshot.queues[0].quota_shares[0].borrows = false;
   for (const int64_t priority : {1, 9, 5}) wait_for_quota(snapshot, "red", 5, priority);
   EXPECT_EQ(started(snapshot), (Numbers{2, 3}));
 }
 
-TEST(Quota, OwnedCapacityGoesBeforeBorrowed) {
+TEST(Quota, StartsJobsOnOwnedCapacityBeforeBorrowers) {
   Snapshot snapshot = red_and_blue();
   for (const double instances : {10.0, 5.0}) wait_for_quota(snapshot, "red", instances);
   wait_for_quota(snapshot, "blue", 8);
   EXPECT_EQ(started(snapshot), (Numbers{1, 3}));
 }
 
-TEST(Quota, TheFirstJobOfAShareHasAReservation) {
+TEST(Quota, ReservesForTheFirstWaitingJobOfAShare) {
   Snapshot snapshot = red_and_blue();
   for (QuotaShare& share : snapshot.queues[0].quota_shares) share.borrows = false;
   run_in_quota(snapshot, 900, "red", 4);
@@ -90,10 +90,10 @@ TEST(Quota, TheFirstJobOfAShareHasAReservation) {
   snapshot.running[0].ends_by = kNow + 10s;
   snapshot.waiting[1].lasts_max = 10s;
   EXPECT_EQ(started(snapshot), (Numbers{3, 2}))
-      << "it is over when the first may start; red's turn comes after blue's";
+      << "it ends before the first may start, and is planned after blue's job";
 }
 
-TEST(Quota, LentCapacityIsReclaimed) {
+TEST(Quota, ReclaimsLentCapacity) {
   Snapshot snapshot = red_and_blue();
   run_in_quota(snapshot, 900, "red", 10);
   run_in_quota(snapshot, 901, "red", 4, 5);
@@ -103,13 +103,13 @@ TEST(Quota, LentCapacityIsReclaimed) {
   const Plan found = plan(snapshot, {}, kNow);
   ASSERT_EQ(found.preemptions.size(), 1u);
   EXPECT_EQ(found.preemptions[0].job, 903u)
-      << "the youngest of the least urgent, and one is enough";
+      << "the youngest job of the lowest priority; one is enough";
   EXPECT_EQ(found.preemptions[0].reason,
             "training-job/a of quota share blue reclaims what quota share red has borrowed");
   EXPECT_EQ(reason(snapshot, 1), "waits for training-job/903, which is preempted for it");
 }
 
-TEST(Quota, TheFewestJobsArePreempted) {
+TEST(Quota, PreemptsTheFewestJobs) {
   Snapshot snapshot = red_and_blue();
   run_in_quota(snapshot, 900, "red", 10);
   run_in_quota(snapshot, 901, "red", 6);
@@ -117,10 +117,10 @@ TEST(Quota, TheFewestJobsArePreempted) {
   wait_for_quota(snapshot, "blue", 6);
   EXPECT_EQ(preempted(snapshot), Numbers{901});
   wait_for_quota(snapshot, "blue", 4);
-  EXPECT_EQ(preempted(snapshot), Numbers{901}) << "one job of a share at a time is made room for";
+  EXPECT_EQ(preempted(snapshot), Numbers{901}) << "only the first job of a share preempts";
 }
 
-TEST(Quota, EndingJobsSuffice) {
+TEST(Quota, PreemptsNoJobsIfEndingJobsSuffice) {
   Snapshot snapshot = red_and_blue();
   run_in_quota(snapshot, 900, "red", 10);
   run_in_quota(snapshot, 901, "red", 10);
@@ -129,17 +129,17 @@ TEST(Quota, EndingJobsSuffice) {
   EXPECT_TRUE(preempted(snapshot).empty());
   EXPECT_EQ(reason(snapshot, 1), "waits for jobs that are ending");
   wait_for_quota(snapshot, "red", 1);
-  EXPECT_TRUE(started(snapshot).empty()) << "what comes back is blue's";
+  EXPECT_TRUE(started(snapshot).empty()) << "share blue gets what becomes free";
 }
 
-TEST(Quota, NoJobIsPreemptedInVain) {
+TEST(Quota, PreemptsNoJobInVain) {
   Snapshot snapshot = red_and_blue();
   run_in_quota(snapshot, 900, "red", 10);
   run_in_quota(snapshot, 901, "red", 10);
   wait_for_quota(snapshot, "blue", 5);
   EXPECT_EQ(preempted(snapshot), Numbers{901});
   snapshot.running[1].gives_way = false;
-  EXPECT_EQ(preempted(snapshot), Numbers{900}) << "what is borrowed has no name";
+  EXPECT_EQ(preempted(snapshot), Numbers{900}) << "any borrower may be preempted";
   snapshot.running[0].gives_way = false;
   EXPECT_TRUE(preempted(snapshot).empty());
   snapshot.running[1].gives_way = true;
@@ -148,7 +148,7 @@ TEST(Quota, NoJobIsPreemptedInVain) {
   EXPECT_TRUE(preempted(snapshot).empty()) << "it would still wait for the licence";
 }
 
-TEST(Quota, LowerPriorityOfTheSameShareIsPreempted) {
+TEST(Quota, PreemptsLowerPrioritiesOfTheSameShare) {
   Snapshot snapshot = red_and_blue();
   for (QuotaShare& share : snapshot.queues[0].quota_shares) share.borrows = share.lends = false;
   run_in_quota(snapshot, 900, "red", 5, 1);
@@ -160,7 +160,7 @@ TEST(Quota, LowerPriorityOfTheSameShareIsPreempted) {
   EXPECT_EQ(plan(snapshot, {}, kNow).preemptions[0].reason,
             "training-job/a of quota share red is more urgent");
   snapshot.waiting[0].priority = 1;
-  EXPECT_TRUE(preempted(snapshot).empty()) << "as urgent is not more urgent";
+  EXPECT_TRUE(preempted(snapshot).empty()) << "the priorities are equal";
 }
 
 TEST(Quota, ABorrowerReclaimsNothing) {

@@ -16,7 +16,7 @@ TEST(Plan, StartsJobsThatFitInOrder) {
             "training-job/b (4)");
 }
 
-TEST(Plan, FillsMachinesInTheLaunchersOrder) {
+TEST(Plan, FillsMachinesInTheOrderOfTheSnapshot) {
   const Plan found = plan(
       cluster({machine("box-1", 8, 32), machine("box-2", 8, 32)}, {}, {job(1, 3, 4, 8)}), {}, kNow);
   ASSERT_EQ(found.starts.size(), 1u);
@@ -25,7 +25,7 @@ TEST(Plan, FillsMachinesInTheLaunchersOrder) {
   EXPECT_EQ(found.starts[0].hosts[2].machine, "box-2");
 }
 
-TEST(Plan, ASingleHostGoesWhereItLeavesTheLeastUnused) {
+TEST(Plan, PlacesASingleHostWhereItLeavesTheLeastUnused) {
   const Snapshot snapshot =
       cluster({machine("box-1", 16), machine("box-2", 8), machine("box-3", 4)}, {},
               {job(1, 1, 6), job(2, 1, 4), job(3, 1, 1)});
@@ -33,10 +33,10 @@ TEST(Plan, ASingleHostGoesWhereItLeavesTheLeastUnused) {
   ASSERT_EQ(found.starts.size(), 3u);
   EXPECT_EQ(found.starts[0].hosts[0].machine, "box-2");
   EXPECT_EQ(found.starts[1].hosts[0].machine, "box-3");
-  EXPECT_EQ(found.starts[2].hosts[0].machine, "box-2") << "not the whole machine";
+  EXPECT_EQ(found.starts[2].hosts[0].machine, "box-2") << "the empty machine would have more left";
 }
 
-TEST(Plan, AGangStartsWholeOrNotAtAll) {
+TEST(Plan, StartsAGangWholeOrNotAtAll) {
   const Snapshot snapshot = cluster({machine("box-1", 8, 32)},
                                     {running("training-job/x", "box-1", 2, 2)}, {job(1, 2, 4, 4)});
   EXPECT_TRUE(plan(snapshot, {}, kNow).starts.empty());
@@ -58,7 +58,7 @@ TEST(Plan, NamesEachResourceAndItsHolders) {
       "2, 1 free): held by training-job/x (1)");
 }
 
-TEST(Plan, AMissingByteIsNamed) {
+TEST(Plan, NamesAMissingByte) {
   Snapshot snapshot = cluster({machine("box-1", 8, 4)}, {running("training-job/x", "box-1", 0, 0)},
                               {job(1, 1, 4, 4)});
   snapshot.running[0].hosts[0].share.memory_bytes = 1;
@@ -69,7 +69,7 @@ TEST(Plan, AMissingByteIsNamed) {
 }
 
 // The end of x is unknown, so a later job might delay the first.
-TEST(Plan, NoJobDelaysTheFirst) {
+TEST(Plan, StartsNoLaterJobThatMightDelayTheFirst) {
   const Snapshot snapshot =
       cluster({machine("box-1", 8, 32)}, {running("training-job/x", "box-1", 4, 4)},
               {job(1, 1, 8, 4), job(2, 1, 1, 1), job(3, 1, 1, 1)});
@@ -102,7 +102,7 @@ TEST(Plan, NamesTheMachinesToAddForAGang) {
 }
 
 // A reason with a clause for each of a hundred machines would be unreadable.
-TEST(Plan, AReasonStaysReadable) {
+TEST(Plan, ShortensTheReasonOfALargeGang) {
   Snapshot snapshot = cluster({}, {}, {job(1, 100, 8)});
   for (int m = 0; m < 100; ++m) {
     snapshot.machines.push_back(machine("box-" + std::to_string(m), 8));
@@ -127,7 +127,7 @@ TEST(Plan, FindsALayoutWherePlacingHostByHostFails) {
   ASSERT_EQ(found.starts.size(), 1u) << (found.waits.empty() ? "" : found.waits[0].reason);
 }
 
-TEST(Plan, APoolIsHeldForItsSuccessors) {
+TEST(Plan, KeepsAWarmPoolForJobsThatMayTakeItOver) {
   Snapshot snapshot = cluster({machine("box-1", 8, 32)}, {}, {job(1, 1, 8, 4), job(2, 1, 4, 4)});
   snapshot.pools = {{9, "the warm pool of training-job/x", {{"box-1", share(4, 4)}}}};
   EXPECT_EQ(reason(snapshot, 1),
@@ -140,13 +140,13 @@ TEST(Plan, APoolIsHeldForItsSuccessors) {
   EXPECT_EQ(found.starts[0].job, 2u);
   EXPECT_EQ(found.starts[0].pool, 9u);
   EXPECT_NE(found.waits[0].reason.str().find("held by the warm pool"), std::string::npos)
-      << "when it had its turn";
+      << "at its position in the queue";
   snapshot.waiting.push_back(snapshot.waiting[1]);
   snapshot.waiting[2].job = 3;
-  EXPECT_EQ(started(snapshot), Numbers{2}) << "once";
+  EXPECT_EQ(started(snapshot), Numbers{2}) << "one job takes the pool over";
 }
 
-TEST(Plan, SharesOnRemovedMachinesAreIgnored) {
+TEST(Plan, IgnoresHostsOnRemovedMachines) {
   EXPECT_EQ(started(cluster({machine("box-1", 4)}, {running("training-job/x", "box-2", 4)},
                             {job(1, 1, 4)})),
             Numbers{1});
@@ -161,7 +161,7 @@ WaitingJob typed(domain::JobNumber number, uint32_t hosts, const std::string& ty
   return waiting;
 }
 
-TEST(Scaling, AGangThatIsTooLargeGetsTheWholeMachine) {
+TEST(Scaling, GivesTheWholeMachineToAGangThatIsTooLarge) {
   const Snapshot snapshot = cluster({machine("here", 2, 23.5)}, {},
                                     {typed(1, 2, "ml.m5.4xlarge"), typed(2, 1, "ml.m5.4xlarge")});
   const Plan found = plan(snapshot, {.scale_gangs = true}, kNow);
@@ -185,14 +185,14 @@ TEST(Scaling, FractionsNeverAddUpToMoreThanTheMachine) {
   }
 }
 
-TEST(Scaling, HostsThatFitAreNotScaled) {
+TEST(Scaling, LeavesHostsThatFitUnchanged) {
   const Plan found = plan(cluster({machine("here", 8, 32)}, {}, {typed(1, 2, "ml.m5.large")}),
                           {.scale_gangs = true}, kNow);
   EXPECT_EQ(found.starts[0].note, "");
   EXPECT_EQ(found.starts[0].hosts[0].share.cpus, 2);
 }
 
-TEST(Scaling, GpusAreWholeOrNone) {
+TEST(Scaling, GivesEachHostWholeGpusOrNone) {
   const auto note = [](const Machine& here, uint32_t hosts, const std::string& type) {
     return plan(cluster({here}, {}, {typed(1, hosts, type)}), {.scale_gangs = true}, kNow)
         .starts.at(0)
@@ -211,13 +211,13 @@ TEST(Scaling, GpusAreWholeOrNone) {
       "8: it runs with 2 over its hosts");
 }
 
-TEST(Request, UnknownTypesAreInvalid) {
+TEST(HostRequest, RejectsUnknownTypes) {
   EXPECT_EQ(host_request_for("ml.c5.xlarge")->share.memory_bytes, 8 * kGib);
   EXPECT_EQ(host_request_for("ml.zz.xlarge").error().message,
-            "the size of instance type 'ml.zz.xlarge' is not known");
+            "unknown instance type 'ml.zz.xlarge'");
 }
 
-TEST(Request, AHostMayRequestItsOwnSize) {
+TEST(HostRequest, HasTheSizeThatTheGroupRequests) {
   domain::InstanceGroup group{"default", "2 vCPU", 3, share(2, 1, 1)};
   EXPECT_EQ(host_request_of(group)->share.gpus, 1);
   EXPECT_EQ(host_request_of(group)->count, 3u);

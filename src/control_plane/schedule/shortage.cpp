@@ -10,7 +10,8 @@
 namespace trainyard::schedule {
 namespace {
 
-// Groups by the size of their hosts: the larger, the fewer alternatives.
+// Returns the groups by the size of their hosts, the largest first since they have the fewest
+// alternatives.
 std::vector<uint32_t> larger_first(const Gang& gang) {
   std::vector<uint32_t> order(gang.groups.size());
   std::iota(order.begin(), order.end(), 0);
@@ -20,8 +21,8 @@ std::vector<uint32_t> larger_first(const Gang& gang) {
   return order;
 }
 
-// By machine: what the gang needs when each host is placed where the shortage is smallest, on
-// machines that could hold it when empty. Nothing: this way not all hosts find a machine.
+// Returns by machine what the gang needs if each host is placed where the shortage is smallest, on
+// machines that could hold it when empty. Returns nullopt if a host finds no machine in this order.
 std::optional<std::map<uint32_t, Share>> least_shortfall(const Gang& gang,
                                                          const std::vector<Machine>& machines,
                                                          const FreeCapacity& now) {
@@ -101,7 +102,7 @@ std::string why_never(const std::vector<HostRequest>& requests, const Gang& gang
   for (size_t g = 0; g < requests.size(); ++g)
     if (unplaced[g] > 0)
       missing.push_back({requests[g].instance_type, gang.groups[g].share, unplaced[g]});
-  // Placed one after the other they all fit; together they do not.
+  // The hosts fit one by one, in another order than that of the search for the gang.
   if (missing.empty()) return capacity_reason(gang, gang.hosts);
   return too_large_reason(placed, missing, machines);
 }

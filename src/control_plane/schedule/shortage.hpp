@@ -1,5 +1,5 @@
-// Finds what a waiting gang lacks, on which machines, and which jobs hold it there; and what a gang
-// lacks that even empty machines could not hold.
+// Describes the capacity that a waiting gang lacks: on which machines, and which jobs hold it
+// there; or what even empty machines lack.
 //
 // Threads: pure. Private to this module.
 #pragma once
@@ -12,17 +12,17 @@
 
 namespace trainyard::schedule {
 
-// Requires: empty machines hold the gang, `now` does not.
+// Returns the pending reason of the gang. Requires: empty machines hold the gang, `now` does not.
 std::string why_no_capacity(const Gang& gang, const std::vector<Machine>& machines,
                             const FreeCapacity& now, FreeCapacity& empty,
                             const Allocations& allocations);
 
-// Requires: empty machines do not hold the gang.
+// Returns the pending reason of the gang. Requires: empty machines do not hold the gang.
 std::string why_never(const std::vector<HostRequest>& requests, const Gang& gang,
                       const std::vector<Machine>& machines, const FreeCapacity& empty);
 
-// Pairs of host and machine that are examined to name the shortage machine by machine: a
-// millisecond. Larger gangs get the number of hosts that lack capacity.
+// Limits the pairs of host and machine that are examined to name the shortage of each machine:
+// this takes a millisecond. The reason of larger gangs has the number of hosts without capacity.
 inline constexpr size_t kPairsExaminedMax = 200'000;
 
 }  // namespace trainyard::schedule

@@ -8,7 +8,7 @@
 namespace trainyard::schedule {
 namespace {
 
-// Orders a domain right before what it contains: '/' sorts before all other characters.
+// Orders a domain right before the domains in it: '/' sorts before all other characters.
 bool before(std::string_view a, std::string_view b) {
   return std::ranges::lexicographical_compare(a, b, [](char x, char y) {
     const auto rank = [](char c) { return c == '/' ? -1 : int(uint8_t(c)); };
@@ -18,7 +18,7 @@ bool before(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-Topology::Topology(const std::vector<Machine>& machines) : of_(machines.size()) {
+Topology::Topology(const std::vector<Machine>& machines) : domain_of_machine_(machines.size()) {
   std::unordered_map<std::string_view, std::vector<uint32_t>> by_name;
   for (uint32_t m = 0; m < machines.size(); ++m) by_name[machines[m].topology].push_back(m);
   std::vector<std::string_view> names;
@@ -42,7 +42,7 @@ Topology::Topology(const std::vector<Machine>& machines) : of_(machines.size()) 
     }
     const uint32_t innermost = path.empty() ? kRoot : path.back().second;
     for (const uint32_t m : by_name[name]) {
-      of_[m] = innermost;
+      domain_of_machine_[m] = innermost;
       machines_.push_back(m);
     }
     for (const auto& [part, node] : path) topology_[node].end = uint32_t(machines_.size());

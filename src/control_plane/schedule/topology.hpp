@@ -1,5 +1,5 @@
-// Describes which machines are near each other, as a tree: "room-1/row-2/rack-7" lies in
-// "room-1/row-2", and that in "room-1".
+// Topology is a tree of domains, which shows which machines are near each other:
+// "room-1/row-2/rack-7" lies in "room-1/row-2", and that in "room-1".
 //
 // Threads: immutable. Private to this module.
 #pragma once
@@ -25,12 +25,12 @@ class Topology {
   // Keeps no reference to `machines`.
   explicit Topology(const std::vector<Machine>& machines);
 
-  // The root first, each domain before what it contains.
+  // Returns the root first, and each domain before the domains in it.
   const std::vector<Domain>& all() const { return topology_; }
   bool flat() const { return topology_.size() == 1; }
-  // The innermost domain of the machine.
-  uint32_t of(uint32_t machine) const { return of_[machine]; }
-  // In no particular order.
+  // Returns the innermost domain of the machine.
+  uint32_t of(uint32_t machine) const { return domain_of_machine_[machine]; }
+  // Returns the machines of a domain, in no particular order.
   std::span<const uint32_t> machines(uint32_t node) const {
     return std::span(machines_).subspan(topology_[node].begin,
                                         topology_[node].end - topology_[node].begin);
@@ -38,8 +38,8 @@ class Topology {
 
  private:
   std::vector<Domain> topology_;
-  std::vector<uint32_t> of_;
-  std::vector<uint32_t> machines_;  // those of a domain are adjacent
+  std::vector<uint32_t> domain_of_machine_;
+  std::vector<uint32_t> machines_;  // the machines of a domain are adjacent
 };
 
 }  // namespace trainyard::schedule

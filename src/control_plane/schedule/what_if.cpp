@@ -52,7 +52,7 @@ class Explainer {
     return std::ranges::find(plan.starts, question_.job, &Start::job) != plan.starts.end();
   }
 
-  // A start now costs one plan, so it is looked for first, with every change.
+  // Tries each change for a start now first, which costs one plan; then projects later starts.
   void try_all(const std::vector<Change>& changes, WhatIf& found) {
     std::vector<const Change*> later;
     for (const Change& change : changes) {
@@ -71,7 +71,7 @@ class Explainer {
     }
   }
 
-  // Changes of which the smallest that is as good suffices.
+  // Returns true for changes of which only the smallest with the same start is shown.
   static bool comparable(const Change& a, const Change& b) {
     if (a.kind != b.kind) return false;
     switch (a.kind) {
@@ -84,7 +84,7 @@ class Explainer {
         return false;
     }
   }
-  // Smaller gangs and types come in the order of variants; machines by their number.
+  // Compares the effort: fewer machines, a gang nearer to the requested size, a larger type.
   static bool smaller(const Change& a, const Change& b) {
     if (a.kind == ChangeKind::add_machines) return a.to < b.to;
     if (a.kind == ChangeKind::shrink_gang) return a.to > b.to;
@@ -92,7 +92,7 @@ class Explainer {
   }
   static double size(const Change& change) { return change.share.cpus + double(change.share.gpus); }
 
-  // The job that loses the least work by its end comes first.
+  // Returns the start of the job that the change ends: the latest start loses the least work.
   Instant began(const Change& change) const {
     const auto running = change.kind == ChangeKind::end_job
                              ? std::ranges::find(snapshot_.running, change.job, &Running::job)

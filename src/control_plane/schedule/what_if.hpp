@@ -1,13 +1,13 @@
-// Explains what would let a waiting job start: plans again on the same snapshot with one thing
-// changed, for each of some changes, and ranks the changes by how soon the job would start.
+// Explains what would let a waiting job start. It tries changes one at a time, plans the changed
+// snapshot, and ranks the changes by how soon the job would start.
 //
 // Changes of the cluster are derived from the snapshot (a running job ends, a waiting job is
 // cancelled, machines are added, a limit or a quota share is raised, the job's priority is raised).
-// Changes of the job's request need numbers that the scheduler does not have (what a smaller gang
-// needs of an environment), so the caller passes them as variants of the waiting job.
+// Changes of the job's request need numbers that the scheduler does not have (the vCPU that a
+// smaller gang needs), so the caller passes them as variants of the waiting job.
 //
 // A start "now" is certain at this instant: plan() of the changed snapshot has it. A later start is
-// projected (projection.hpp): each job takes its longest time, and no other job comes.
+// projected (projection.hpp): each job takes its longest time, and no other job arrives.
 //
 // Threads: pure. Errors: none.
 // Cost: at most kWhatIfPlansMax plans, which read at most kWhatIfEntriesMax jobs and machines.
@@ -22,7 +22,8 @@
 
 namespace trainyard::schedule {
 
-// In the order in which equally good answers are shown: what the job's own user can do comes first.
+// The kinds of changes, in the order in which equally good answers are shown: first those that the
+// job's own user can make.
 enum class ChangeKind {
   raise_priority,
   shrink_gang,
@@ -37,13 +38,13 @@ enum class ChangeKind {
 
 struct Change {
   ChangeKind kind = ChangeKind::raise_priority;
-  domain::JobNumber job = 0;  // that ends, or is cancelled
-  // as users see it: a kind of machine ("" if none is known), an instance type, a queue, a limit, a
-  // quota share
+  domain::JobNumber job = 0;  // the job that ends, or is cancelled
+  // As users see it: a kind of machine ("" if none is known), an instance type, a queue, a limit,
+  // or a quota share.
   std::string name = {};
   std::string unit = {};  // the capacity unit of the quota share
   size_t limit = 0;       // index in Snapshot::limits
-  // hosts of the gang, machines, the amount of a limit or quota share, or the priority
+  // Hosts of the gang, machines, the amount of a limit or quota share, or the priority.
   double from = 0, to = 0;
   domain::Share share = {};  // of each added machine
 };
@@ -62,31 +63,32 @@ struct WhatIfQuestion {
   std::vector<Variant> variants = {};
   // Kinds of machines that can be added. Empty: machines like those of the snapshot.
   std::vector<Machine> machine_kinds = {};
-  // False: answers must not tell that this job exists. Called for at most kJobsCheckedMax jobs.
+  // Returns false for a job of which the caller must not learn. Called for at most kJobsCheckedMax
+  // jobs.
   std::function<bool(domain::JobNumber)> may_name = [](domain::JobNumber) { return true; };
-  Duration preemption_takes = {};  // until the hosts of a preempted job are free, at the latest
-  bool with_changes = true;        // false: only the reason and the start are wanted
-  // jobs and machines of all planned snapshots together; tests set less
+  Duration preemption_takes = {};  // the longest time until hosts of a preempted job are free
+  bool with_changes = true;        // false: the answer has only the reason and the start
+  // Jobs and machines of all planned snapshots together; tests set less.
   size_t entries_max = kWhatIfEntriesMax;
 };
 
 struct WhatIfAnswer {
   Change change;
-  Instant starts;  // the instant of the snapshot: now
+  Instant starts;  // the job starts then; the instant of the snapshot: now
 };
 
 struct WhatIf {
   std::string reason = {};  // the pending reason; "": the job starts now
-  // With nothing changed. Nothing: unknown.
+  // The start without changes; nullopt: unknown.
   std::optional<Instant> starts = {};
-  // With which the job starts sooner; the soonest first.
+  // The changes with which the job starts sooner; the soonest start first.
   std::vector<WhatIfAnswer> answers = {};
   bool whole = true;  // false: the cluster is too large for all changes to be tried
 };
 
-inline constexpr size_t kJobsTriedMax = 16;         // running jobs that end, and as many that wait
-inline constexpr size_t kJobsCheckedMax = 256;      // whose rights are checked, likewise
-inline constexpr size_t kAnswersOfKindMax = 3;      // more would hide the other kinds
+inline constexpr size_t kJobsTriedMax = 16;     // running jobs to end; also waiting jobs to cancel
+inline constexpr size_t kJobsCheckedMax = 256;  // jobs of each sort for which may_name is called
+inline constexpr size_t kAnswersOfKindMax = 3;  // more would hide the other kinds
 inline constexpr size_t kMachinesAddedMax = 1'000;  // in one change
 inline constexpr double kPriorityMax = 9'999;       // AWS's limit for a schedulingPriority
 

@@ -82,7 +82,7 @@ bool starts(const Plan& plan, domain::JobNumber job) {
   return std::ranges::find(plan.starts, job, &Start::job) != plan.starts.end();
 }
 
-TEST(WhatIfSeeds, EachAnswerThatSaysNowIsPlacedInTheChangedSnapshot) {
+TEST(WhatIfSeeds, TheChangedSnapshotStartsTheJobWhereTheAnswerIsNow) {
   size_t now = 0, later = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const RandomCase made = random_case(seed);
@@ -106,9 +106,8 @@ TEST(WhatIfSeeds, EachAnswerThatSaysNowIsPlacedInTheChangedSnapshot) {
   EXPECT_GT(later, kSeeds / 50);
 }
 
-// The cluster that the scheduler's tests simulate starts the job when it was projected to start, if
-// each job takes its longest time.
-TEST(WhatIfSeeds, AProjectedStartIsKept) {
+// In the simulated cluster each job takes its longest time.
+TEST(WhatIfSeeds, TheSimulationStartsTheJobAtItsProjectedStart) {
   size_t checked = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     const RandomCase made = random_case(seed);

@@ -73,7 +73,7 @@ TEST(WhatIf, TellsThatAJobStartsNow) {
   EXPECT_TRUE(found.answers.empty());
 }
 
-TEST(WhatIf, AMachineMoreOrARunningJobLess) {
+TEST(WhatIf, AddsAMachineOrEndsARunningJob) {
   const Snapshot snapshot =
       cluster({machine("box-1", 8)}, {ending(running("training-job/x", "box-1", 4), 11, 60s)},
               {job(5, 1, 6)});
@@ -90,7 +90,7 @@ TEST(WhatIf, AddsAsManyMachinesAsTheGangNeeds) {
   EXPECT_EQ(answers(snapshot, {5}), (Texts{"machines like box-1 0->3: now"}));
 }
 
-TEST(WhatIf, AMachineThatIsLargeEnough) {
+TEST(WhatIf, AddsAMachineThatIsLargeEnough) {
   const Snapshot snapshot = cluster({machine("box-1", 8)}, {}, {job(5, 1, 16)});
   const WhatIf found = what_if(snapshot, {}, kNow, {5});
   ASSERT_EQ(found.answers.size(), 1u);
@@ -99,7 +99,7 @@ TEST(WhatIf, AMachineThatIsLargeEnough) {
   EXPECT_FALSE(found.starts) << "it would wait forever";
 }
 
-TEST(WhatIf, KindsOfMachinesThatTheLauncherCanAdd) {
+TEST(WhatIf, AddsMachinesOfTheLaunchersKinds) {
   const Snapshot snapshot =
       cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 8)}, {job(5, 2, 4)});
   const WhatIfQuestion question{.job = 5,
@@ -107,14 +107,13 @@ TEST(WhatIf, KindsOfMachinesThatTheLauncherCanAdd) {
   EXPECT_EQ(answers(snapshot, question), (Texts{"machines c5.xlarge 0->2: now"}));
 }
 
-TEST(WhatIf, NoMachineIsAddedWhereGangsAreScaledToTheOnlyOne) {
+TEST(WhatIf, AddsNoMachineWhereGangsAreScaledToTheOnlyMachine) {
   const Snapshot snapshot =
       cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 8)}, {job(5, 3, 8)});
   EXPECT_EQ(answers(snapshot, {5}, {.scale_gangs = true}), Texts{});
 }
 
-// The largest gang that starts now, and none that is smaller.
-TEST(WhatIf, ASmallerGang) {
+TEST(WhatIf, ShrinksTheGangToTheLargestThatStartsNow) {
   const Snapshot snapshot =
       cluster({machine("box-1", 8)}, {ending(running("training-job/x", "box-1", 4), 11, 60s)},
               {job(5, 4, 2)});
@@ -127,7 +126,7 @@ TEST(WhatIf, ASmallerGang) {
             (Texts{"gang 4->2: now", "end 11: now", "machines like box-1 0->1: now"}));
 }
 
-TEST(WhatIf, ARaisedLimit) {
+TEST(WhatIf, RaisesALimit) {
   Snapshot snapshot = cluster({machine("box-1", 16)}, {}, {job(5, 1, 6)});
   snapshot.limits = {{.name = "vCPU of compute environment small", .total = 8}};
   snapshot.running = {ending(running("job/x", "box-1", 4), 11, 60s)};
@@ -137,7 +136,7 @@ TEST(WhatIf, ARaisedLimit) {
             (Texts{"limit vCPU of compute environment small 8->10: now", "end 11: now"}));
 }
 
-TEST(WhatIf, AQuotaShareThatOwnsMore) {
+TEST(WhatIf, RaisesTheCapacityOfAQuotaShare) {
   Snapshot snapshot = cluster({machine("box-1", 16)}, {}, {job(5, 2, 2)});
   snapshot.queues = {{"job queue q", 1, {}, {{"red", {{"instances", 3}}}}}};
   snapshot.running = {ending(running("training-job/x", "box-1", 4), 11, 60s)};
@@ -149,7 +148,7 @@ TEST(WhatIf, AQuotaShareThatOwnsMore) {
   EXPECT_EQ(answers(snapshot, {5}), (Texts{"quota share red instances 3->4: now", "end 11: now"}));
 }
 
-TEST(WhatIf, AHigherPriorityThanTheJobsBeforeIt) {
+TEST(WhatIf, RaisesThePriorityAboveTheJobsBeforeIt) {
   Snapshot snapshot = cluster({machine("box-1", 4)}, {}, {job(4, 1, 4), job(5, 1, 4)});
   snapshot.queues = {{.name = "job queue q", .fair = FairShare{.decay = 60s}}};
   snapshot.waiting[0].priority = 7;
@@ -158,17 +157,17 @@ TEST(WhatIf, AHigherPriorityThanTheJobsBeforeIt) {
   EXPECT_EQ(found[0], "priority 0->8: now");
   snapshot.waiting[0].priority = int64_t(kPriorityMax);
   for (const auto& text : answers(snapshot, {5}))
-    EXPECT_FALSE(text.starts_with("priority")) << "AWS accepts none that is higher";
+    EXPECT_FALSE(text.starts_with("priority")) << "AWS accepts no higher priority";
 }
 
-TEST(WhatIf, AJobBeforeItThatIsCancelled) {
+TEST(WhatIf, CancelsAJobBeforeIt) {
   const Snapshot snapshot = cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 4)},
                                     {job(4, 1, 8), job(5, 1, 4)});
   const auto found = answers(snapshot, {5});
   EXPECT_NE(std::ranges::find(found, "cancel 4: now"), found.end());
 }
 
-TEST(WhatIf, AnotherQueue) {
+TEST(WhatIf, ChangesTheQueue) {
   Snapshot snapshot = cluster({machine("box-1", 8)}, {}, {job(5, 1, 4)});
   snapshot.limits = {{.name = "licences", .total = 0}};
   snapshot.queues.push_back({"job queue fast"});
@@ -181,7 +180,7 @@ TEST(WhatIf, AnotherQueue) {
 }
 
 // Two jobs hold the machine. With the end of the first alone the job starts when the second ends.
-TEST(WhatIf, RanksByTheStart) {
+TEST(WhatIf, RanksChangesByTheStart) {
   const Snapshot snapshot = cluster({machine("box-1", 8)},
                                     {ending(running("training-job/x", "box-1", 4), 11, 60s),
                                      ending(running("training-job/y", "box-1", 4), 12, 600s)},
@@ -190,8 +189,8 @@ TEST(WhatIf, RanksByTheStart) {
   EXPECT_EQ(answers(snapshot, {5}), (Texts{"machines like box-1 0->1: now", "end 12: 60 s"}));
 }
 
-// The one that began last, which loses the least.
-TEST(WhatIf, OrdersEqualEndsByLeastLostWork) {
+// The job that began last loses the least work.
+TEST(WhatIf, RanksEqualEndsByTheLeastLostWork) {
   Snapshot snapshot = cluster({machine("box-1", 8)},
                               {ending(running("training-job/x", "box-1", 4), 11, 60s),
                                ending(running("training-job/y", "box-1", 4), 12, 60s)},
@@ -217,8 +216,8 @@ TEST(WhatIf, NamesNoJobThatTheCallerMayNotSee) {
   }
 }
 
-// Four entries for the snapshot's own plan, and five for one with another machine.
-TEST(WhatIf, StopsWhereTheClusterIsTooLarge) {
+// The plan of the snapshot costs four entries, a plan with another machine five.
+TEST(WhatIf, StopsWhenItsBudgetIsSpent) {
   const Snapshot snapshot =
       cluster({machine("box-1", 8)}, {ending(running("training-job/x", "box-1", 4), 11, 60s)},
               {job(5, 1, 6)});
@@ -229,7 +228,7 @@ TEST(WhatIf, StopsWhereTheClusterIsTooLarge) {
   EXPECT_FALSE(what_if(snapshot, {}, kNow, none).reason.empty());
 }
 
-TEST(ProjectedStart, PassesFromEndToEnd) {
+TEST(ProjectedStart, PlansAtTheEndOfEachJob) {
   PlanBudget budget(100, 10'000);
   Snapshot snapshot =
       cluster({machine("box-1", 4)}, {ending(running("training-job/x", "box-1", 4), 11, 60s)},
@@ -244,14 +243,14 @@ TEST(ProjectedStart, PassesFromEndToEnd) {
   EXPECT_FALSE(budget.spent());
 }
 
-TEST(ProjectedStart, KnowsWhenWarmPoolsEnd) {
+TEST(ProjectedStart, PlansAtTheEndOfWarmPools) {
   PlanBudget budget(100, 10'000);
   Snapshot snapshot = cluster({machine("box-1", 4)}, {}, {job(1, 1, 4)});
   snapshot.pools = {{9, "a pool", {{"box-1", share(4)}}, kNow + 30s}};
   EXPECT_EQ(projected_start(snapshot, {}, kNow, 1, {}, budget), kNow + 30s);
 }
 
-TEST(ProjectedStart, EndsWithItsBudget) {
+TEST(ProjectedStart, IsUnknownOnceTheBudgetIsSpent) {
   const Snapshot snapshot = cluster({machine("box-1", 4)}, {}, {job(1, 1, 4)});
   PlanBudget none(0, 10'000), small(10, 2), enough(1, 3);
   EXPECT_FALSE(projected_start(snapshot, {}, kNow, 1, {}, none));

@@ -22,7 +22,7 @@ double gpu_count(const std::vector<HostRequest>& requests) {
   return all;
 }
 
-// Adds up what is in use in equal parts of a period.
+// Adds up the use of machines in equal parts of a period.
 class UseOverTime {
  public:
   UseOverTime(Instant begin, Instant end)
@@ -50,7 +50,7 @@ class UseOverTime {
   std::vector<double> gpus_ = std::vector<double>(kReplayBuckets);
 };
 
-// One variant while it is simulated.
+// VariantRun simulates one variant.
 class VariantRun : public Simulation {
  public:
   // Lifetime: the history outlives it.
@@ -74,7 +74,7 @@ class VariantRun : public Simulation {
   const std::vector<size_t>& positions() const { return positions_; }
 
  private:
-  // Jobs come in the order of the history, except that those whose machine was removed wait.
+  // Adds the jobs in the order of the history. Running jobs whose machine was removed wait again.
   void add_jobs() {
     numbers_.resize(history_.jobs.size());
     for (size_t at = 0; at < history_.jobs.size(); ++at)
@@ -205,7 +205,7 @@ void count_capacity(const Snapshot& cluster, ReplayOutcome& outcome) {
   }
 }
 
-// When the job could have started: its arrival, or the end of the jobs that it depends on.
+// Returns when the job could have started: at its arrival, or the end of its dependencies.
 Instant ready_at(const ReplayHistory& history, const RecordedJob& job) {
   Instant ready = job.arrival.arrives;
   for (const domain::JobNumber other : job.arrival.after) {
@@ -293,7 +293,7 @@ class SteppedReplay : public Replay {
  public:
   SteppedReplay(ReplayHistory history, std::vector<ReplayVariant> variants, size_t plans_max)
       : history_(std::move(history)), variants_(std::move(variants)) {
-    // One run after the other may use an equal part of the plans.
+    // Each run may use an equal part of the remaining plans.
     plans_each_ = std::max<size_t>(1, plans_max / variants_.size());
   }
 
@@ -353,7 +353,7 @@ class SteppedReplay : public Replay {
   }
 
  private:
-  // A job that starts in one outcome only differs by all that is known of the other.
+  // A job that starts in only one outcome counts with the known part of its wait in the other.
   Duration difference(const ReplayOutcome& a, const ReplayOutcome& b, size_t at) const {
     const auto of_a = a.wait_of[at], of_b = b.wait_of[at];
     if (of_a && of_b) return std::chrono::abs(*of_a - *of_b);

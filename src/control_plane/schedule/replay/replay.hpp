@@ -1,12 +1,11 @@
-// Replays the jobs of a past period through the scheduler: as they were recorded, as the scheduler
-// would place them again, and with changes (another policy, other machines). Each gives an outcome:
-// waits, use of machines over time, preemptions, lost work.
+// Replays the jobs of a past period: as they were recorded, as the scheduler would place them
+// again, and with changes (another policy, other machines). Each gives an outcome: waits, use of
+// machines over time, preemptions, lost work.
 //
-// A replayed job holds its machines for as long as it did. So a replay does not know that a job
-// takes longer on other machines, that a job which failed might not fail again, or what a user
-// would have submitted after a shorter wait. Jobs that did not end have an assumed duration
-// (`estimated`) or do not end. Launches take no time; warm pools and interruptions by spot are not
-// repeated.
+// A replayed job holds its machines for as long as it did. So a replay ignores that a job may take
+// longer on other machines, that a failed job might not fail again, and that users submit other
+// jobs after a shorter wait. Jobs that did not end have an assumed duration (`estimated`) or do not
+// end. Launches take no time; warm pools and interruptions by spot are not repeated.
 //
 // The work is done in steps, so that a caller can spread it over time, show its progress, or drop
 // it. Equal histories give equal outcomes.
@@ -14,8 +13,7 @@
 // Threads: confined to one.
 // Errors:  those of with_changes(), from make().
 // Cost:    one plan for each arrival and each end of each variant, at most kReplayPlansMax
-// together;
-//          an outcome that the limit cut off says so (`complete`).
+//          together; an outcome that the limit cut off is marked (`complete`).
 #pragma once
 
 #include <functional>
@@ -33,7 +31,7 @@ inline constexpr size_t kReplayJobsMax = 200'000;     // some 200 MB
 inline constexpr size_t kReplayPlansMax = 2'000'000;  // of all variants together
 inline constexpr size_t kReplayBuckets = 120;         // of the use over time
 inline constexpr size_t kReplayGroupsMax = 50;        // of each kind, those with most jobs
-// More jobs than these: events within a second are handled together.
+// With more jobs, events within a second are handled together.
 inline constexpr size_t kReplayExactJobsMax = 20'000;
 
 struct RecordedRun {
@@ -43,30 +41,30 @@ struct RecordedRun {
 // A job as the ledger has it.
 struct RecordedJob {
   Arrival arrival;
-  std::string user = {};  // its share, also when its queue has none
+  std::string user = {};  // its share if its queue gets fair share by a change
   std::vector<RecordedRun> runs = {};
   bool ended = false;
   uint32_t preemptions = 0;
   Duration lost{};         // of its runs
   bool estimated = false;  // its duration is assumed
-  // False: submitted before the period; it is there only because it held machines or waited.
+  // False: submitted before the period, and included only since it held machines or waited.
   bool counts = true;
-  std::optional<Running> running = {};  // it held these when the period began
+  std::optional<Running> running = {};  // what it held when the period began
 };
 
 struct ReplayHistory {
   Instant begin{}, end{};
-  // Machines, queues and limits. Nothing runs or waits.
+  // Machines, queues and limits, without jobs.
   Snapshot cluster = {};
   Policy policy = {};
   Duration notice{};
-  // In the order of their arrival; those that run when the period begins come first. `after` names
-  // positions in this order, from 1.
+  // The jobs in the order of their arrival; those that run when the period begins come first.
+  // `after` has positions in this order, from 1.
   std::vector<RecordedJob> jobs = {};
 };
 
-// Waits from the arrival (or the end of the last job that it depends on) to the first start. Of a
-// job that did not start, until the end of what is known.
+// Waits of jobs: from the arrival (or the end of the last job that it depends on) to the first
+// start, or to the end of the period for a job that did not start.
 struct WaitSummary {
   size_t jobs = 0, not_started = 0;
   Duration mean{}, median{}, p95{}, longest{};
@@ -87,15 +85,15 @@ struct ReplayOutcome {
   WaitSummary waits = {};
   std::vector<WaitGroup> groups = {};
   double cpus = 0, gpus = 0;  // of all machines
-  // The mean number of each in use, in equal parts of the period.
+  // The mean number in use, in equal parts of the period.
   std::vector<double> cpus_used = {}, gpus_used = {};
   size_t preemptions = 0;
   double lost_cpu_seconds = 0;  // what preempted jobs had to repeat
-  Duration makespan{};          // from the begin of the period to the last end
+  Duration makespan{};          // from the begin of the period to the end of the last job
   size_t unfinished = 0;
-  // Tells by how much starts differ from the recorded ones; of the outcome "as it is" only.
+  // How much starts differ from the recorded ones; only for the outcome "as it is".
   std::optional<Duration> start_error_median = {}, start_error_p95 = {};
-  // By job: nothing for jobs that do not count.
+  // By job; nullopt for jobs that do not count.
   std::vector<std::optional<Duration>> wait_of = {};
 };
 
@@ -112,16 +110,18 @@ class Replay {
                                               std::vector<ReplayVariant> variants,
                                               size_t plans_max = kReplayPlansMax);
   virtual ~Replay() = default;
-  // Works until it is done (true) or until `may_continue` returns false. It is called before each
-  // plan.
+  // Works until it is done or `may_continue`, which is called before each plan, returns false.
+  // Returns true once it is done.
   virtual bool advance(const std::function<bool()>& may_continue) = 0;
-  // The part that is done, 0 to 1.
+  // Returns the part that is done, 0 to 1.
   virtual double progress() const = 0;
-  // Recorded, as it is, and each variant. Requires: advance() has returned true.
+  // Returns the outcomes "recorded", "as it is", and of each variant. Requires: advance() has
+  // returned true.
   virtual const std::vector<ReplayOutcome>& outcomes() const = 0;
   virtual const ReplayHistory& history() const = 0;
-  // Positions in the history: jobs whose wait differs most between "as it is" and a variant, or
-  // without variants between "recorded" and "as it is". Jobs without a difference are left out.
+  // Returns positions in the history: jobs whose wait differs most between "as it is" and a
+  // variant, or without variants between "recorded" and "as it is". Jobs without a difference are
+  // left out.
   virtual std::vector<size_t> most_affected(size_t jobs_max) const = 0;
 };
 

@@ -57,12 +57,12 @@ inline constexpr domain::Share kReplayMachineMax = {100'000, int64_t{1} << 50, 1
 struct ChangedCluster {
   Snapshot cluster;
   std::set<std::string> removed;  // machines
-  std::set<size_t> made_fair;     // queues whose jobs have shares now: each user is one
-  double submit_rate = 1;         // how many times as fast jobs arrive
+  std::set<size_t> made_fair;     // queues that got fair share: each user is a share
+  double submit_rate = 1;         // 2: jobs arrive twice as fast
 };
 
-// Names of queues and limits are those that users see ("job queue nightly"), or their last word
-// ("nightly"). Jobs without a queue wait in "training jobs".
+// Applies the changes of a variant. Queues and limits are named as users see them ("job queue
+// nightly"), or by the last word ("nightly"). Jobs without a queue wait in "training jobs".
 Result<ChangedCluster> with_changes(const Snapshot& cluster, const ReplayVariant& variant);
 
 }  // namespace trainyard::schedule

@@ -83,7 +83,7 @@ std::vector<ReplayOutcome> replayed(ReplayHistory history, std::vector<ReplayVar
   return (*replay)->outcomes();
 }
 
-TEST(ReplayProperties, AReplayAsItIsHasTheRecordedStarts) {
+TEST(ReplayProperties, AReplayWithoutChangesHasTheRecordedStarts) {
   size_t compared = 0, preemptions = 0;
   for (uint64_t seed = 0; seed < kReplaySeeds; ++seed) {
     SeededRandom random(seed);

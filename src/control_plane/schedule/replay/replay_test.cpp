@@ -103,7 +103,7 @@ TEST(Replay, CountsTheUseOfMachinesOverTime) {
   }
 }
 
-TEST(Replay, JobsFromBeforeThePeriodHoldMachinesAndDoNotCount) {
+TEST(Replay, DoesNotCountJobsFromBeforeThePeriodThatHoldMachines) {
   ReplayHistory history = a_queue(2);
   RecordedJob& first = history.jobs[0];
   first.arrival.arrives = first.runs[0].began = kNow - 5s;
@@ -124,12 +124,12 @@ TEST(Replay, JobsFromBeforeThePeriodHoldMachinesAndDoNotCount) {
   EXPECT_EQ(out[2].waits.longest, 11s);
 }
 
-TEST(Replay, JobsWaitForThoseThatTheyDependOn) {
+TEST(Replay, MakesJobsWaitForTheirDependencies) {
   ReplayHistory history = a_queue(2);
   history.cluster.machines.push_back(machine("free", 4));
   history.jobs[1].arrival.after = {1, 2, 99};  // itself and an unknown one do not count
   const auto out = outcomes(std::move(history), {});
-  EXPECT_EQ(out[1].waits.longest, Duration{}) << "it is ready when the first has ended";
+  EXPECT_EQ(out[1].waits.longest, Duration{}) << "it depends on the first, which had ended";
   EXPECT_EQ(out[1].makespan, 20s);
 }
 
@@ -141,7 +141,7 @@ TEST(Replay, CompressesArrivals) {
   EXPECT_EQ(out[3].waits.longest, Duration{}) << "they arrive every 10 s";
 }
 
-TEST(Replay, JobsThatDoNotStartAreCounted) {
+TEST(Replay, CountsJobsThatDoNotStart) {
   ReplayHistory history = a_queue(2);
   history.jobs[0].arrival.lasts.reset();
   history.jobs[0].ended = false;
@@ -155,7 +155,7 @@ TEST(Replay, JobsThatDoNotStartAreCounted) {
   }
 }
 
-TEST(Replay, FairShareByChangeAlternatesBetweenUsers) {
+TEST(Replay, AlternatesBetweenUsersWithAChangeToFairShare) {
   ReplayHistory history = a_queue(8);
   for (size_t i = 0; i < 8; ++i) {
     history.jobs[i].arrival.arrives = kNow;
@@ -175,7 +175,7 @@ TEST(Replay, FairShareByChangeAlternatesBetweenUsers) {
   EXPECT_EQ(longest(out[2], "ann"), 70s);
 }
 
-TEST(Replay, NamesTheJobsThatAreAffectedMost) {
+TEST(Replay, NamesTheMostAffectedJobs) {
   auto replay = Replay::make(a_queue(3), {variant("two machines", {more_machines(1)})});
   ASSERT_TRUE(replay);
   EXPECT_FALSE((*replay)->advance([] { return false; }));
@@ -185,7 +185,7 @@ TEST(Replay, NamesTheJobsThatAreAffectedMost) {
   EXPECT_TRUE((*replay)->most_affected(0).empty());
 }
 
-TEST(Replay, StopsAtTheLimitOfPlansAndSaysSo) {
+TEST(Replay, StopsAtTheLimitOfPlansAndMarksTheOutcomeIncomplete) {
   auto replay = Replay::make(a_queue(20), {}, 5);
   ASSERT_TRUE(replay);
   ASSERT_TRUE((*replay)->advance([] { return true; }));
@@ -195,7 +195,7 @@ TEST(Replay, StopsAtTheLimitOfPlansAndSaysSo) {
   EXPECT_EQ(cut.unfinished, 20u);
 }
 
-TEST(Replay, RefusesPeriodsAndVariantsBeyondItsLimits) {
+TEST(Replay, RejectsPeriodsAndVariantsBeyondItsLimits) {
   ReplayHistory backwards = a_queue(1);
   backwards.end = backwards.begin;
   EXPECT_FALSE(Replay::make(std::move(backwards), {}));
@@ -212,13 +212,13 @@ TEST(Replay, RefusesPeriodsAndVariantsBeyondItsLimits) {
   ReplayHistory many = a_queue(1);
   many.jobs.resize(kReplayJobsMax + 1);
   EXPECT_EQ(Replay::make(std::move(many), {}).error().kind, Kind::exhausted);
-  // Every byte may be in a name.
+  // Names may contain any byte.
   std::string bytes;
   for (int byte = 1; byte < 128; ++byte) bytes += char(byte);
   EXPECT_EQ(outcomes(a_queue(1), {variant(bytes, {})})[2].name, bytes);
 }
 
-TEST(ReplayChanges, RefuseInvalidNumbersAndUnknownNames) {
+TEST(ReplayChanges, RejectInvalidNumbersAndUnknownNames) {
   Snapshot cluster;
   cluster.machines = {machine("box", 4)};
   cluster.queues = {{"training jobs"}, {"job queue nightly"}};
@@ -256,7 +256,7 @@ TEST(ReplayChanges, RefuseInvalidNumbersAndUnknownNames) {
   EXPECT_NE(error_of({.kind = remove_machine, .name = std::string(1'000, 'x')}, cluster), "");
 }
 
-TEST(ReplayChanges, Change) {
+TEST(ReplayChanges, ChangeTheCluster) {
   Snapshot cluster;
   cluster.machines = {machine("box", 4), machine("box-1", 4)};
   cluster.queues = {{"training jobs"}, {"job queue nightly"}};

@@ -85,7 +85,7 @@ bool Simulation::end_if_due(const Running& running) {
   const Duration ran = now_ - running.started;
   if (running.leaving && (!record.work.lasts || record.done + ran < *record.work.lasts)) {
     (record.work.resumes ? record.done : record.lost) += ran;
-    again_.push_back(running.job);
+    joining_.push_back(running.job);
   } else {
     finish(running.job);
   }
@@ -106,16 +106,16 @@ void Simulation::finish(domain::JobNumber job) {
   const auto waiting = dependents_.find(job);
   if (waiting == dependents_.end()) return;
   for (const domain::JobNumber dependent : waiting->second)
-    if (--awaiting_[dependent] == 0) {
-      awaiting_.erase(dependent);
-      again_.push_back(dependent);
+    if (--open_dependencies_[dependent] == 0) {
+      open_dependencies_.erase(dependent);
+      joining_.push_back(dependent);
     }
   dependents_.erase(waiting);
 }
 
 void Simulation::admit() {
-  for (const domain::JobNumber job : again_) join_queue(job);
-  again_.clear();
+  for (const domain::JobNumber job : joining_) join_queue(job);
+  joining_.clear();
   for (; arrived_ < records_.size() && records_[arrived_].arrives <= now_; ++arrived_)
     arrive(arrived_ + 1);
 }
@@ -128,7 +128,7 @@ void Simulation::arrive(domain::JobNumber job) {
       dependents_[other].push_back(job);
     }
   if (awaited > 0)
-    awaiting_[job] = awaited;
+    open_dependencies_[job] = awaited;
   else
     join_queue(job);
 }

@@ -1,9 +1,9 @@
-// Simulation is a cluster in which time passes: jobs arrive, plans are carried out, jobs end and
-// give their machines back. Preempted jobs end after their notice and wait again; the usage of
-// shares decays; amounts that are used for good are gone.
+// Simulation simulates a cluster over time: jobs arrive, plans are carried out, jobs end and
+// release their machines. Preempted jobs end after their notice and wait again; the usage of shares
+// decays; amounts that are used for good do not come back.
 //
-// It goes from event to event (an arrival or an end), and plans once at each. Failing hosts, warm
-// pools, machines that come and go, and the ledger are not simulated; sim/ has those that crash.
+// It passes from event to event (an arrival or an end), and plans once at each. It simulates no
+// failing hosts, warm pools, changing machines or ledger; sim/ simulates crashes.
 //
 // Threads: confined to one. Errors: none. Lifetime: arrivals outlive it.
 // Cost: one plan for each event; `tick` bounds them by handling the events of a tick together.
@@ -24,10 +24,10 @@ namespace trainyard::schedule {
 // A job that arrives at the cluster.
 struct Arrival {
   WaitingJob job;  // the simulation assigns its number
-  // How long it holds its machines. Nothing: it does not end in the simulation.
+  // How long it holds its machines; nullopt: it does not end in the simulation.
   std::optional<Duration> lasts = {};
   Instant arrives{};
-  bool resumes = false;                       // after a preemption; else it begins again
+  bool resumes = false;                       // after a preemption; false: it starts over
   std::vector<domain::JobNumber> after = {};  // it may start once these have ended
 };
 
@@ -36,14 +36,14 @@ class Simulation {
   struct Record {
     const Arrival& work;
     Instant arrives{};
-    std::optional<Instant> waits_since = {};  // it has arrived, and waits for no other job
-    std::optional<Instant> started = {};      // for the first time
-    std::optional<Instant> ended = {};        // for good
-    std::optional<Instant> reserved = {};     // the first reservation
+    std::optional<Instant> waits_since = {};  // its arrival, or the end of its dependencies
+    std::optional<Instant> started = {};      // its first start
+    std::optional<Instant> ended = {};        // its final end
+    std::optional<Instant> reserved = {};     // the instant of its first reservation
     Duration done{};  // the finished part of its duration, which is not repeated after preemption
     Duration lost{};  // the part that is repeated
     uint32_t preemptions = 0;
-    uint32_t ahead = 0;  // jobs that were waiting when it came
+    uint32_t ahead = 0;  // jobs that were waiting when it arrived
   };
 
   Simulation() = default;
@@ -54,17 +54,17 @@ class Simulation {
 
   Snapshot snapshot;  // machines, limits and queues are set before the first step
   Policy policy;
-  Duration notice{};  // from being preempted to being gone
+  Duration notice{};  // from the preemption of a job to its end
   Duration tick{};    // events are handled at multiples of it; 0: at once
 
-  // Adds a job that arrives later than all that were added before it, or together with the last.
+  // Adds a job. Requires: it arrives no earlier than the job that was added last.
   domain::JobNumber add(const Arrival& work, Instant arrives);
   // Adds a job that runs since before the simulation begins. Requires: called before add().
   domain::JobNumber add_running(const Arrival& work, Running running);
   // Sets the instant at which the simulation begins. Requires: no step yet.
   void begin_at(Instant begin) { now_ = begin; }
 
-  // Returns nothing if no event is left.
+  // Returns nullopt if no event is left.
   std::optional<Instant> next_event() const;
   // Passes to the next event, plans, and carries the plan out. Requires: next_event().
   void step();
@@ -79,8 +79,8 @@ class Simulation {
   double cpu_seconds() const;
 
  protected:
-  // Hooks. `planned` is called before the plan is carried out, `left` when a job gives its machines
-  // back, `admitting` before a job joins its queue.
+  // Hooks. `planned` is called before the plan is carried out, `left` when a job releases its
+  // machines, `admitting` before a job joins its queue.
   virtual void planned(const Plan&) {}
   virtual void left(const Running&) {}
   virtual void admitting(domain::JobNumber, WaitingJob&) const {}
@@ -106,9 +106,10 @@ class Simulation {
   size_t arrived_ = 0;
   std::map<domain::JobNumber, Instant> ends_;
   std::set<std::pair<Instant, domain::JobNumber>> by_end_;  // the same
-  std::vector<domain::JobNumber> again_;                    // preempted and gone
-  // Jobs that have arrived and wait for others: how many of them, and the jobs that wait for each.
-  std::map<domain::JobNumber, size_t> awaiting_;
+  std::vector<domain::JobNumber> joining_;  // preempted jobs that ended, and jobs without
+                                            // unfinished dependencies: they join their queues
+  // The number of unfinished dependencies of each arrived job, and the jobs that depend on each.
+  std::map<domain::JobNumber, size_t> open_dependencies_;
   std::map<domain::JobNumber, std::vector<domain::JobNumber>> dependents_;
   std::map<size_t, Durations> durations_;  // by queue
   std::map<std::string, double> had_;      // vCPU seconds, by share

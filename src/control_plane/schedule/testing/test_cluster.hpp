@@ -1,5 +1,5 @@
-// TestCluster is a simulated cluster (simulation.hpp) for tests: every plan is checked against the
-// invariants, and tests query the outcome.
+// TestCluster is a simulated cluster (simulation.hpp) for tests. It checks every plan against the
+// invariants, and keeps the outcome for tests.
 //
 // Threads: confined to one. Units: of time, milliseconds of the cluster's own clock, which begins
 // at 0.
@@ -40,9 +40,9 @@ class PlanCheck {
     for (const Wait& wait : plan_.waits) {
       if (waiting_.erase(wait.job) != 1)
         return "job " + std::to_string(wait.job) + " is there twice";
-      if (wait.reason.empty()) return "job " + std::to_string(wait.job) + " waits for no reason";
+      if (wait.reason.empty()) return "job " + std::to_string(wait.job) + " waits without a reason";
     }
-    if (!waiting_.empty()) return waiting_.begin()->second->name + " is forgotten";
+    if (!waiting_.empty()) return waiting_.begin()->second->name + " is missing in the plan";
     for (const auto& [name, left] : free_)
       if (left.cpus < -kRounding || left.memory_bytes < 0 || left.gpus < 0)
         return "machine " + std::string(name) + " is overcommitted";
@@ -91,7 +91,7 @@ class PlanCheck {
     waiting_.erase(found);
     size_t hosts = 0;
     for (const HostRequest& request : job.requests) hosts += request.count;
-    if (hosts != start.hosts.size()) return job.name + " is torn";
+    if (hosts != start.hosts.size()) return job.name + " does not start whole";
     const double cpus = use(start.hosts);
     const auto choice = std::ranges::find(job.choices, start.environment, &Choice::environment);
     if (choice != job.choices.end()) need(choice->needs, cpus);
@@ -143,7 +143,7 @@ class TestCluster : public Simulation {
     return Simulation::add(works_.back(), works_.back().arrives);
   }
 
-  // Runs until no event is left, or until that instant. False: a plan was wrong, and fault()
+  // Runs until no event is left, or until that instant. Returns false if a plan was wrong; fault()
   // describes it.
   static constexpr size_t kPlansMax = 100'000;
   bool run(Instant until = Instant::max()) {
@@ -166,7 +166,7 @@ class TestCluster : public Simulation {
         fault_ = "job " + std::to_string(each.job) + " is preempted, and does not run";
     }
     if (!fault_.empty()) fault_ += ", at " + std::to_string(to_milliseconds(now())) + " ms";
-    if (fault_.empty() && plans() > kPlansMax) fault_ = "it does not come to an end";
+    if (fault_.empty() && plans() > kPlansMax) fault_ = "the simulation does not end";
     if (on_plan) on_plan(*this, plan);
   }
 
