@@ -49,7 +49,7 @@ class CommandLine:
 def touch_go(cli: CommandLine, job: str) -> subprocess.CompletedProcess[str] | None:
     """Makes the file in the first host of a job; None while the host is being prepared."""
     done = cli("shell", job, "1", "--", "touch", "/tmp/go", code=None)
-    return None if "is preparing: shells are for hosts that run" in done.stderr else done
+    return None if "is preparing: a shell needs a running host" in done.stderr else done
 
 
 def let_go(cli: CommandLine, *jobs: str) -> None:

@@ -152,7 +152,7 @@ EXEMPTIONS = (
     Exemption("HACKING.md", "nouns", "the part of speech"),
     Exemption("docs/formats/ledger.md", "noun", "the stored name of a command"),
     Exemption("docs/formats/ledger.md", "nouns", "the stored name of a table"),
-    Exemption("src/control_plane/ledger/questions.hpp", "nouns", "the stored name of a table"),
+    Exemption("src/control_plane/ledger/sql_query.hpp", "nouns", "the stored name of a table"),
     Exemption(
         "src/control_plane/ledger/on_postgres/set_aside.cpp", "nouns", "the stored name of a table"
     ),

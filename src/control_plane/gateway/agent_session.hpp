@@ -1,7 +1,6 @@
 // An AgentSession is the server's end of one agent's link, and the state of the host behind it.
 //
-// Threads: guarded by the server's mutex_ (agents.cpp), except `data_applied`, which only the
-// link's own events use.
+// Threads: guarded by the server's mutex_ (agents.cpp), except where fields say otherwise.
 #pragma once
 
 #include <memory>
@@ -21,39 +20,48 @@
 namespace trainyard::gateway {
 
 struct AgentSession {
+  // Written when the link opens.
   std::shared_ptr<net::Link> link;
-  bool greeted = false;  // its Hello was verified
-  bool open = true;
+  uint64_t number = 0;  // identifies the link
+
+  // Written when the agent's Hello has been verified.
+  bool greeted = false;
   domain::AttemptId attempt;
   domain::HostIndex host = 0;
-  LinkedAllocation allocation;  // number 0: the agent does not serve one attempt after another
+  LinkedAllocation allocation;  // number 0: the agent runs a single attempt
   domain::JobKey job;
   observe::StreamKey stream;
-  uint32_t version = wire::kVersionOldest;  // that both ends speak
-  bool skipped = false;                     // a log line said that a message was not understood
-  std::string writer;                       // of metric batches
-  uint64_t dropped_log_bytes = 0;           // since the last line about it
-  bool log_full = false;                    // a line reported it
-  std::set<std::string> series;             // names of metrics
-  bool series_full = false;                 // a line reported it
-  uint64_t data_applied = 0;
+  std::string writer;                       // the name under which its metric batches are stored
+  uint32_t version = wire::kVersionOldest;  // the latest version that both ends know
+
+  // Used only by the link's own events, without mutex_.
+  bool skipped = false;            // an unknown message was logged already; log it only once
+  uint64_t dropped_log_bytes = 0;  // since the job's log last reported dropped lines
+  bool log_full = false;           // the job's log already reports that its size limit is reached
+  std::set<std::string> series;    // the names of its metrics
+  bool series_full = false;        // the job's log already reports that their limit is reached
+  uint64_t data_applied = 0;       // the number of the last stored batch
   // The host's log stream was removed, and with it the number of its last batch: the next batch may
   // have any number.
   bool stream_lost = false;
 
-  // Orders that were sent on this link. They are repeated on the next link, not on this one.
+  // Written when a message of the agent arrives.
+  std::vector<wire::Progress> progress;    // the last report of each transfer
+  std::optional<wire::Activity> activity;  // the last report
+  std::chrono::nanoseconds activity_at{};  // the monotonic time of its arrival
+  std::optional<wire::Idle> idle;  // offer received, but not reported until the host has ended
+
+  // Written when orders are sent. An order is sent once on this link, and again on the next one.
   domain::StopCause stop_sent = domain::StopCause::none;
-  Duration grace_sent{};  // with it
+  Duration grace_sent{};  // grace period sent with that Stop
   bool peers_sent = false;
   bool main_runs_sent = false;
-  std::vector<wire::Progress> progress;    // the last report of each transfer
-  std::optional<wire::Activity> activity;  // the last report, and the monotonic time of its arrival
-  std::chrono::nanoseconds activity_at{};
-  uint64_t number = 0;             // identifies the link to its shells
-  bool dismissed = false;          // Goodbye or Refused: nothing more is sent
-  bool over = false;               // Goodbye: the host has ended in the ledger
-  std::optional<wire::Idle> idle;  // not reported yet: the host has not ended
   std::optional<Instant> credentials_expire;
+  bool dismissed = false;        // Goodbye or Refused was sent; nothing more may be sent
+  bool ended_in_ledger = false;  // the host has ended in the ledger
+
+  // Written when the link closes.
+  bool open = true;
 
   void say(const wire::Message& message) {
     if (open) link->send(wire::encode(message));

@@ -27,11 +27,12 @@ using domain::HostState;
 using domain::StopCause;
 using Session = AgentSession;
 
-// An agent's clock may be wrong: later times are replaced by now, so that retention reaches them.
+// An agent's clock may be wrong: later times are replaced by now, so that retention applies to
+// them.
 constexpr Duration kAheadMax = 24h;
 constexpr size_t kMetricNameBytesMax = 255;     // as CloudWatch
 constexpr size_t kProgressThingsMax = 64;       // of one host: its channels, its image, its model
-constexpr Duration kAllocationMax = 366 * 24h;  // as the launcher's own limit
+constexpr Duration kAllocationMax = 366 * 24h;  // as the launcher's limit
 constexpr size_t kProgressNameBytesMax = 300;   // "channel " and AWS's longest name
 
 class AgentServer final : public Agents, private Shells {
@@ -115,17 +116,17 @@ class AgentServer final : public Agents, private Shells {
     numbers_.erase(found);
     const auto session = sessions_.extract(number).mapped();
     session->open = false;
-    std::vector<diagnosis::FaultNews> over;
+    std::vector<diagnosis::FaultNews> ended;
     if (const auto of_job = by_job_.find(session->attempt.job); of_job != by_job_.end()) {
       of_job->second.erase(number);
       if (of_job->second.empty()) {
         by_job_.erase(of_job);
-        over = watches_.end(session->attempt.job, clock_.monotonic());
+        ended = watches_.end(session->attempt.job, clock_.monotonic());
         if (session->dismissed) watches_.forget(session->attempt.job);
       }
     }
     lock.unlock();
-    announce(session->job, over);
+    announce(session->job, ended);
     shell_table_.link_closed(number);
   }
 
@@ -144,7 +145,7 @@ class AgentServer final : public Agents, private Shells {
       session = sessions_.at(found->second);
     }
     auto message = wire::decode(frame);
-    const Result<void> done = message ? obey(session, *message) : Result<void>(message.error());
+    const Result<void> done = message ? handle(session, *message) : Result<void>(message.error());
     if (done) return;
     log(Level::warning, "control", "an agent's link is closed",
         {{"attempt", session->greeted ? session->attempt.text() : "unknown"},
@@ -152,8 +153,8 @@ class AgentServer final : public Agents, private Shells {
     link->close();
   }
 
-  // An error closes the link: the agent sends Hello again and repeats what was not acknowledged.
-  Result<void> obey(const std::shared_ptr<Session>& session, wire::Message& message) {
+  // Errors close the link: the agent connects again and repeats what was not acknowledged.
+  Result<void> handle(const std::shared_ptr<Session>& session, wire::Message& message) {
     if (const auto* hello = std::get_if<wire::Hello>(&message)) return greet(session, *hello);
     if (!session->greeted) return denied("the first message must be Hello");
     if (const auto* fact = std::get_if<wire::StateFact>(&message))
@@ -172,10 +173,10 @@ class AgentServer final : public Agents, private Shells {
             {{"attempt", session->attempt.text()}, {"kind", std::to_string(unknown->kind)}});
       return {};
     }
-    return invalid("unexpected message: only the server sends it");
+    return invalid("unexpected message: only the server may send it");
   }
 
-  static Instant sane(Instant at, Instant now) {
+  static Instant plausible(Instant at, Instant now) {
     return at < Instant{} || at > now + kAheadMax ? now : at;
   }
 
@@ -202,7 +203,7 @@ class AgentServer final : public Agents, private Shells {
       const MutexLock lock(mutex_);
       const auto now = session.activity_at = clock_.monotonic();
       session.activity = std::move(activity);
-      // The ranks of a host that has ended are gone, and no others wait for them.
+      // A host that has ended has no ranks for which others could wait.
       if (session.dismissed || !watches_.is_due(session.attempt, now)) return {};
       std::vector<diagnosis::RankState> ranks;
       for (const auto& [number, each] : sessions_of(session.attempt.job))
@@ -219,7 +220,7 @@ class AgentServer final : public Agents, private Shells {
     return {};
   }
 
-  // Sends to the agent behind a link; for the table of shells.
+  // Sends to the agent of a link, for the table of shells. Returns false if the link has closed.
   bool send_to(uint64_t number, const wire::Message& message) {
     const MutexLock lock(mutex_);
     const auto found = sessions_.find(number);
@@ -238,7 +239,7 @@ class AgentServer final : public Agents, private Shells {
     if (attempt->hosts[order.host].state != HostState::running)
       return conflict(domain::host_name(order.host) + " is " +
                       std::string(domain::to_string(attempt->hosts[order.host].state)) +
-                      ": shells are for hosts that run");
+                      ": a shell needs a running host");
     uint64_t number = 0;
     {
       const MutexLock lock(mutex_);
@@ -279,10 +280,10 @@ class AgentServer final : public Agents, private Shells {
                            attempt.hosts[hello.host].machine,
                            (*job)->spec.principal,
                            attempt.hosts[hello.host].facts_applied > 0};
-    // Before the agent begins, which it does after Welcome.
+    // The agent begins after Welcome.
     if (const std::string why = report_allocation(*session, {}); !why.empty())
       return refuse(*session, hello, why);
-    // The host listens on its newest link.
+    // The agent listens on its newest link.
     for (auto& [number, other] : sessions_of(hello.attempt.job))
       if (other->attempt == hello.attempt && other->host == hello.host) other->link->close();
     session->greeted = true;
@@ -315,7 +316,7 @@ class AgentServer final : public Agents, private Shells {
     return {};
   }
 
-  // -- allocations that serve one attempt after another
+  // -- allocations that run one attempt after another
 
   std::string report_allocation(const Session& session, const std::optional<wire::Idle>& idle)
       REQUIRES(mutex_) {
@@ -330,14 +331,14 @@ class AgentServer final : public Agents, private Shells {
       return corrupt("invalid Idle.time_left " + std::to_string(idle.time_left.count()) + " ms");
     const MutexLock lock(mutex_);
     session.idle = idle;
-    if (session.over) report_idle(session);
+    if (session.ended_in_ledger) report_idle(session);
     return {};
   }
 
-  // Requires: the host has ended in the ledger. Before, control would count it as lost once another
-  // attempt follows in its allocation.
+  // Requires: the host has ended in the ledger. Earlier, control would count the host as lost once
+  // another attempt follows in its allocation.
   void report_idle(Session& session) REQUIRES(mutex_) {
-    // An agent that may not offer itself gets no order.
+    // An agent whose offer is rejected gets no order.
     if (const auto idle = std::exchange(session.idle, {})) (void)report_allocation(session, idle);
   }
 
@@ -361,7 +362,7 @@ class AgentServer final : public Agents, private Shells {
     control_.report(
         session->attempt, session->host, std::move(accepted),
         [this, here, session](Result<control::FactApplied> applied) {
-          if (here.expired()) return;  // control, which is destroyed later, refuses what is pending
+          if (here.expired()) return;  // control, which is destroyed later, rejects pending facts
           MutexLock lock(mutex_);
           if (applied) {
             session->say(wire::Acknowledge{wire::Track::state, applied->facts_applied});
@@ -381,20 +382,20 @@ class AgentServer final : public Agents, private Shells {
 
   void dismiss(Session& session) REQUIRES(mutex_) {
     if (std::exchange(session.dismissed, true)) return;
-    session.over = true;
+    session.ended_in_ledger = true;
     report_idle(session);
     session.say(wire::Goodbye{});
   }
 
   // -- data track
 
-  // True when the batch must be stored; false when it has been.
+  // Returns true if the batch must be stored, and false if it was stored earlier.
   Result<bool> is_next(const std::shared_ptr<Session>& session, uint64_t number) {
     if (number <= session->data_applied) {
       acknowledge_data(*session);
       return false;
     }
-    // The number of the last batch was lost with a stream that was removed.
+    // If a stream was removed, the number of its last batch is unknown.
     if (number != session->data_applied + 1 && !std::exchange(session->stream_lost, false))
       return conflict("batch " + std::to_string(number) + " is out of order: expected " +
                       std::to_string(session->data_applied + 1));
@@ -412,7 +413,7 @@ class AgentServer final : public Agents, private Shells {
     std::vector<observe::LogEvent> events;
     events.reserve(batch.lines.size());
     for (wire::LogLine& line : batch.lines)
-      events.push_back({sane(line.at, now), now,
+      events.push_back({plausible(line.at, now), now,
                         is_utf8(line.text) ? std::move(line.text) : to_utf8(line.text)});
     TRY(keep_lines(*session, std::move(events), batch.number).in("keeping log lines"));
     session->data_applied = batch.number;
@@ -420,9 +421,9 @@ class AgentServer final : public Agents, private Shells {
     return {};
   }
 
-  // Lines for which there is no space are dropped and counted: an agent that kept them would fill
-  // its own disk next. Their number is still stored, so that the next connection continues
-  // after them.
+  // Stores lines. If the disk is full, lines are dropped and counted, since an agent that kept them
+  // would fill its own disk next. The batch's number is still stored, so that the next connection
+  // continues after it.
   Result<void> keep_lines(Session& session, std::vector<observe::LogEvent> events,
                           uint64_t number) {
     uint64_t bytes = 0;
@@ -451,7 +452,7 @@ class AgentServer final : public Agents, private Shells {
     return logs_.append(session.stream, {}, number);
   }
 
-  // True if this host may use a series of that name.
+  // Returns true if this host may use a series of that name.
   bool takes_series(Session& session, const std::string& name) {
     if (session.series.contains(name)) return true;
     if (session.series.size() < caps_.metric_series_max) return session.series.insert(name).second;
@@ -467,7 +468,7 @@ class AgentServer final : public Agents, private Shells {
     const Instant now = clock_.now();
     std::vector<observe::MetricRecord> records;
     for (const wire::MetricPoint& point : batch.points) {
-      // a loss that diverged; statistics cannot represent it
+      // A loss that diverged: statistics cannot represent it.
       if (!std::isfinite(point.value)) continue;
       if (point.name.size() > kMetricNameBytesMax || !takes_series(*session, point.name)) continue;
       observe::MetricRecord record;
@@ -477,7 +478,7 @@ class AgentServer final : public Agents, private Shells {
         record.key.dimensions["Host"] = session->job.name + "/" + domain::host_name(session->host);
       else
         record.key.dimensions[contract::kTrainingJobDimension] = session->job.name;
-      record.sample = observe::sample_of(sane(point.at, now), point.value);
+      record.sample = observe::sample_of(plausible(point.at, now), point.value);
       records.push_back(std::move(record));
     }
     TRY(metrics_.append_batch(session->writer, batch.number, records).in("keeping metrics"));
@@ -486,17 +487,16 @@ class AgentServer final : public Agents, private Shells {
     return {};
   }
 
-  // -- orders: computed from the job's present state, and sent when this link has not carried them
-  // yet
+  // -- orders: computed from the job's state, and sent once on each link
 
   void changed(const domain::Job& job) {
     MutexLock lock(mutex_);
     for (auto& [number, session] : sessions_of(job.number)) give_orders(*session, job);
     if (!job.finished()) return;
-    const auto over = watches_.end(job.number, clock_.monotonic());
+    const auto ended = watches_.end(job.number, clock_.monotonic());
     watches_.forget(job.number);
     lock.unlock();
-    announce(job.key, over);
+    announce(job.key, ended);
   }
 
   using Sessions = std::map<uint64_t, std::shared_ptr<Session>>;
@@ -519,7 +519,7 @@ class AgentServer final : public Agents, private Shells {
     }
     if (is_final(attempt->hosts[session.host].state)) return dismiss(session);
     const wire::Stop stop = stop_order_of(job, *attempt, session.host, stop_grace_);
-    // A shorter grace ends the first one.
+    // A Stop with a shorter grace period replaces the first.
     if (stop.cause != StopCause::none &&
         (session.stop_sent != stop.cause || stop.grace < session.grace_sent)) {
       session.say(stop);
@@ -546,8 +546,8 @@ class AgentServer final : public Agents, private Shells {
     session.say(credentials);
   }
 
-  // Handles what depends on time, and what a commit changed between a Hello's look at the job and
-  // its session's registration.
+  // Renews credentials, and sends orders of commits that happened between the reading of the job by
+  // greet() and the registration of the session.
   void refresh() {
     const Instant now = clock_.now();  // keys end by the wall clock, as their verifiers read it
     const MutexLock lock(mutex_);
@@ -569,15 +569,15 @@ class AgentServer final : public Agents, private Shells {
   const DataCaps caps_;
   const ReportAllocation allocations_;
 
-  const std::shared_ptr<bool> here_ =
-      std::make_shared<bool>(true);  // owned here alone; pending answers check if it still exists
+  // Pending answers check by this whether the server still exists.
+  const std::shared_ptr<bool> here_ = std::make_shared<bool>(true);
 
   Mutex report_mutex_;
   ReportRankFault report_fault_ GUARDED_BY(report_mutex_);
   Mutex mutex_;
   uint64_t last_number_ GUARDED_BY(mutex_) = 0;
-  // By number, so that orders are sent in the order of connection: the same in every run of one
-  // seed. A session is shared with the answers to pending facts; the last of them ends it.
+  // By number, so that orders are sent in the order of connection: equal in all runs of a seed. A
+  // session is shared with the answers to pending facts; the last owner destroys it.
   Sessions sessions_ GUARDED_BY(mutex_);
   std::map<domain::JobNumber, Sessions> by_job_ GUARDED_BY(mutex_);  // their Hello was verified
   std::map<const net::Link*, uint64_t> numbers_ GUARDED_BY(mutex_);

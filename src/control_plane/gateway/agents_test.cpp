@@ -174,7 +174,7 @@ class NodesTest : public AgentsTest {
   }
 };
 
-TEST_F(NodesTest, FollowersLearnThatTheMainHostRunsOnEachLink) {
+TEST_F(NodesTest, NotifiesFollowersOnEachLinkThatTheMainHostRuns) {
   const auto main = hello(1), child = hello(0);
   report(child, 1, HostState::downloading);
   report(main, 1, HostState::downloading);
@@ -188,7 +188,7 @@ TEST_F(NodesTest, FollowersLearnThatTheMainHostRunsOnEachLink) {
       << "also on a link that is opened later";
 }
 
-TEST_F(NodesTest, FollowersAreStoppedWhenTheMainHostHasEnded) {
+TEST_F(NodesTest, StopsFollowersWhenTheMainHostHasEnded) {
   const auto main = hello(1), child = hello(0), other = hello(2);
   report(main, 1, HostState::running);
   report(child, 1, HostState::running);
@@ -198,7 +198,7 @@ TEST_F(NodesTest, FollowersAreStoppedWhenTheMainHostHasEnded) {
   EXPECT_EQ(main->messages(), "welcome:0,0 credentials state:1 state:2");
 }
 
-TEST_F(AgentsTest, RefusesUnauthenticatedAgents) {
+TEST_F(AgentsTest, RejectsUnauthenticatedAgents) {
   const auto refusal = [&](const wire::Hello& hello) {
     const auto link = open();
     send_message(link, hello);
@@ -229,7 +229,7 @@ TEST_F(AgentsTest, IgnoresUnknownMessagesOfALaterVersion) {
   const auto link = hello(0);
   events.frame(link, "\x7f of a later version");
   EXPECT_FALSE(link->closed);
-  // An unknown state: counted, so that the next fact is in order, and otherwise ignored.
+  // A fact with an unknown state is counted, so that the next one is in order, and else ignored.
   wire::StateFact fact;
   fact.number = 1;
   fact.address = "10.0.0.2";  // the last field of this version
@@ -255,23 +255,23 @@ TEST_F(AgentsTest, ClosesLinksThatBreakTheProtocol) {
   EXPECT_TRUE(link->closed) << "no Hello";
   link = hello(0);
   send_message(link, wire::Goodbye{});
-  EXPECT_TRUE(link->closed) << "only the server sends it";
+  EXPECT_TRUE(link->closed) << "only the server may send it";
   link = hello(0);
   report(link, 2, HostState::preparing);
   EXPECT_TRUE(link->closed) << "a gap";
   link = hello(0);
   send_message(link, wire::LogBatch{2, {}});
-  EXPECT_TRUE(link->closed) << "a gap in the data";
+  EXPECT_TRUE(link->closed) << "a gap in the batches";
 }
 
-TEST_F(AgentsTest, TheNewestLinkOfAHostCounts) {
+TEST_F(AgentsTest, UsesTheNewestLinkOfAHost) {
   const auto first = hello(0);
   const auto second = hello(0);
   EXPECT_TRUE(first->closed);
   EXPECT_FALSE(second->closed);
 }
 
-TEST_F(AgentsTest, DataGoesToLogsAndMetricsOnce) {
+TEST_F(AgentsTest, StoresLogsAndMetricsOnce) {
   auto link = hello(1);
   send_message(link, wire::LogBatch{1, {{clock.now(), "one"}, {clock.now(), "tw\xff"}}});
   send_message(
@@ -293,7 +293,7 @@ TEST_F(AgentsTest, DataGoesToLogsAndMetricsOnce) {
   EXPECT_EQ(metrics.samples({"us-east-1", space, "CPUUtilization", {{"Host", "a/algo-2"}}}), 1u);
 }
 
-TEST_F(AgentsTest, ExtremeNumbersAndTextsOfAnAgentAreLimited) {
+TEST_F(AgentsTest, LimitsNumbersAndTextsOfAnAgent) {
   auto link = hello(1);
   const Instant far = from_milliseconds(INT64_MAX), before = from_milliseconds(INT64_MIN);
   send_message(
@@ -325,7 +325,7 @@ TEST_F(AgentsTest, ExtremeNumbersAndTextsOfAnAgentAreLimited) {
   EXPECT_TRUE(link->closed);
 }
 
-TEST_F(AgentsTest, LinesBeyondTheSpaceOnDiskAreDroppedAndCounted) {
+TEST_F(AgentsTest, DropsAndCountsLinesWhenTheDiskIsFull) {
   auto link = hello(1);
   logs.nearly_full = true;
   send_message(link, wire::LogBatch{1, {{clock.now(), "one"}}});
@@ -339,8 +339,7 @@ TEST_F(AgentsTest, LinesBeyondTheSpaceOnDiskAreDroppedAndCounted) {
       lines()[0],
       "trainyard: 11 bytes of log were dropped here because the server's disk was nearly full");
   EXPECT_EQ(lines()[1], "third");
-  EXPECT_EQ(hello(1)->messages(), "welcome:0,3 credentials")
-      << "what was dropped is not sent again";
+  EXPECT_EQ(hello(1)->messages(), "welcome:0,3 credentials") << "dropped lines are not sent again";
 }
 
 class SmallLogTest : public AgentsTest {
@@ -363,7 +362,7 @@ class FewMetricsTest : public AgentsTest {
   FewMetricsTest() : AgentsTest({.metric_series_max = 2}) {}
 };
 
-TEST_F(FewMetricsTest, FurtherNamesAreDropped) {
+TEST_F(FewMetricsTest, DropsPointsOfFurtherNames) {
   auto link = hello(1);
   uint64_t batch = 0;
   for (const char* name : {"a", "b", "c", "a", "d"})
@@ -379,7 +378,7 @@ TEST_F(FewMetricsTest, FurtherNamesAreDropped) {
   EXPECT_NE(lines()[0].find("metrics of 2 names"), std::string::npos);
 }
 
-TEST_F(AgentsTest, AnActivityAgesUntilTheNextAndEndsWithItsLink) {
+TEST_F(AgentsTest, AddsTheElapsedTimeToAnActivityUntilItsLinkCloses) {
   const auto link = hello(0);
   const auto send = [&](const wire::Activity& activity) {
     events.frame(link, wire::encode(activity));
@@ -405,7 +404,7 @@ TEST_F(AgentsTest, AnActivityAgesUntilTheNextAndEndsWithItsLink) {
   EXPECT_TRUE(link->closed);
 }
 
-TEST_F(AgentsTest, AStuckRankIsNamedInTheLogOfItsHostAndReported) {
+TEST_F(AgentsTest, NamesAStuckRankInTheLogOfItsHostAndReportsIt) {
   const auto first = hello(0), second = hello(1);
   std::vector<diagnosis::FaultNews> faults;
   agents->report_faults([&](auto, const diagnosis::FaultNews& news) { faults.push_back(news); });
@@ -420,7 +419,7 @@ TEST_F(AgentsTest, AStuckRankIsNamedInTheLogOfItsHostAndReported) {
     events.frame(link, wire::encode(activity));
   };
   send_calls(first, 0, 1);
-  EXPECT_TRUE(faults.empty()) << "of one host nothing is concluded";
+  EXPECT_TRUE(faults.empty()) << "one host's report is not enough";
   send_calls(second, 1, 0);
   ASSERT_EQ(faults.size(), 1u);
   EXPECT_TRUE(faults[0].begins);
@@ -434,7 +433,7 @@ TEST_F(AgentsTest, AStuckRankIsNamedInTheLogOfItsHostAndReported) {
   EXPECT_TRUE(agents->activity(1)[1].faults.empty());
 }
 
-TEST_F(AgentsTest, OrdersAreSentOncePerLink) {
+TEST_F(AgentsTest, SendsOrdersOncePerLink) {
   auto link = hello(0);
   control->stop_job({"us-east-1", "a"}, [](const auto&) {});
   run();
@@ -444,7 +443,7 @@ TEST_F(AgentsTest, OrdersAreSentOncePerLink) {
   EXPECT_EQ(link->messages(), "welcome:0,0 stop:user credentials");
 }
 
-TEST_F(AgentsTest, AStopWithoutGraceFollowsOneWithIt) {
+TEST_F(AgentsTest, SendsAStopWithoutGraceAfterOneWithIt) {
   auto link = hello(0);
   control->stop_job({"us-east-1", "a"}, [](const auto&) {});
   run();
@@ -454,7 +453,7 @@ TEST_F(AgentsTest, AStopWithoutGraceFollowsOneWithIt) {
     run();
   }
   EXPECT_EQ(link->messages(), "welcome:0,0 credentials stop:user stop:user at once")
-      << "and only once";
+      << "it is sent only once";
   link = hello(0);
   EXPECT_EQ(link->messages(), "welcome:0,0 stop:user at once credentials");
 }
@@ -474,7 +473,7 @@ class NotingLink final : public net::Link {
   std::vector<domain::HostIndex>& stopped_;
 };
 
-TEST_F(AgentsTest, OrdersAreSentInTheOrderOfConnection) {
+TEST_F(AgentsTest, SendsOrdersInTheOrderOfConnection) {
   std::vector<domain::HostIndex> stopped;
   struct Links {
     NotingLink low, high;
@@ -491,7 +490,7 @@ TEST_F(AgentsTest, OrdersAreSentInTheOrderOfConnection) {
   EXPECT_EQ(stopped, (std::vector<domain::HostIndex>{0, 1}));
 }
 
-TEST_F(AgentsTest, TheFirstHostLearnsOfItsPeersModels) {
+TEST_F(AgentsTest, SendsTheModelsOfItsPeersToTheFirstHost) {
   const auto first = hello(0), second = hello(1);
   report(first, 1, HostState::running);
   report(second, 1, HostState::running);
@@ -505,7 +504,7 @@ TEST_F(AgentsTest, TheFirstHostLearnsOfItsPeersModels) {
   EXPECT_EQ(hello(0)->messages(), "welcome:3,0 goodbye");
 }
 
-TEST_F(AgentsTest, CredentialsAreRenewedBeforeTheyExpire) {
+TEST_F(AgentsTest, RenewsCredentialsBeforeTheyExpire) {
   const auto link = hello(0);
   run();
   EXPECT_EQ(issued, 1);
@@ -514,7 +513,7 @@ TEST_F(AgentsTest, CredentialsAreRenewedBeforeTheyExpire) {
   EXPECT_EQ(issued, 2);
 }
 
-TEST_F(AgentsTest, AnAgentOfALostHostIsRefused) {
+TEST_F(AgentsTest, RejectsAnAgentOfALostHost) {
   const auto link = hello(0);
   report(link, 1, HostState::running);
   launcher.kill({1, 1}, 0);

@@ -12,7 +12,7 @@ constexpr size_t kFactMessageBytesMax =
 constexpr size_t kFactUriBytesMax = 4'096;  // of S3: a bucket and a key
 constexpr size_t kAddressBytesMax = 45;     // of IPv6, with an IPv4 part
 
-// True for the digits and separators of an IPv4 or IPv6 address. It is shown, never used.
+// Returns true for the digits and separators of an IPv4 or IPv6 address, which is only displayed.
 bool looks_like_address(std::string_view text) {
   return !text.empty() && text.size() <= kAddressBytesMax &&
          text.find_first_not_of(text.find(':') == std::string_view::npos

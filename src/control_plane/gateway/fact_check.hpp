@@ -1,4 +1,4 @@
-// Limits the fields of a fact that an agent reports.
+// Checks and limits the fields of a fact that an agent reports.
 //
 // Threads: pure function.
 #pragma once
@@ -8,8 +8,8 @@
 
 namespace trainyard::gateway {
 
-// Returns the fact with a shortened message, and without an address that cannot be one. Errors:
-// corrupt, for the name of an object that no key can have.
+// Returns the fact with a shortened message, and without an invalid address. Errors: corrupt, for
+// the name of an object that is not a valid key.
 Result<wire::StateFact> accepted_fact(wire::StateFact fact);
 
 }  // namespace trainyard::gateway

@@ -6,7 +6,7 @@
 namespace trainyard::gateway {
 namespace {
 
-// Compares in a time that does not depend on the bytes, so that it reveals nothing about a token.
+// Compares in a time that does not depend on the bytes, which would reveal parts of a token.
 bool same_secret(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   volatile uint8_t difference = 0;

@@ -1,7 +1,7 @@
 // Decides whether the server accepts an agent, from its Hello and the state of its job.
 //
-// An attempt has one agent: of two in different allocations (docs/decisions/38) the second one is
-// rejected while the first one is linked.
+// Each host of an attempt has one agent. While it is connected, an agent in another allocation
+// (docs/decisions/38) is rejected.
 //
 // Threads: pure functions.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace trainyard::gateway {
 
-// The Hello of another link for the same host, which is open.
+// The agent of another open link for the same host.
 struct LinkedAgent {
   uint64_t allocation = 0;
 };

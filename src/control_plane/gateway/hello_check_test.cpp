@@ -22,11 +22,11 @@ wire::Hello hello() {
   return hello;
 }
 
-TEST(HelloCheck, AcceptsThePresentAttempt) {
+TEST(HelloCheck, AcceptsTheCurrentAttempt) {
   EXPECT_EQ(refusal_of(job_with_an_attempt(), hello(), {}), "");
 }
 
-TEST(HelloCheck, RefusesOtherAttemptsTokensHostsAndVersions) {
+TEST(HelloCheck, RejectsOtherAttemptsTokensHostsAndVersions) {
   const domain::Job job = job_with_an_attempt();
   wire::Hello former = hello(), forged = hello(), beyond = hello(), later = hello();
   former.attempt.number = 1;
@@ -40,7 +40,7 @@ TEST(HelloCheck, RefusesOtherAttemptsTokensHostsAndVersions) {
   EXPECT_NE(refusal_of(lost, hello(), {}), "");
 }
 
-TEST(HelloCheck, RefusesASecondAgentOfAnotherAllocation) {
+TEST(HelloCheck, RejectsASecondAgentInAnotherAllocation) {
   const domain::Job job = job_with_an_attempt();
   wire::Hello allocated = hello();
   allocated.allocation = 17;

@@ -1,5 +1,5 @@
-// Measures the log stream of a host, which a client may have removed, and appends lines of the
-// server itself.
+// Reads the state of a host's log stream, which a client may have removed, and appends the server's
+// own lines.
 //
 // Threads: callable from anywhere. Errors: those of the logs.
 #pragma once
@@ -12,7 +12,8 @@
 
 namespace trainyard::gateway {
 
-// Creates the stream if a client has removed it while the host runs.
+// Returns the stored size of the stream. Creates the stream again if a client has removed it while
+// the host runs.
 inline Result<uint64_t> stored_bytes_of(observe::Logs& logs, const observe::StreamKey& stream) {
   auto stored = logs.stored_bytes(stream);
   if (stored || stored.error().kind != Kind::not_found) return stored;
@@ -20,8 +21,8 @@ inline Result<uint64_t> stored_bytes_of(observe::Logs& logs, const observe::Stre
   return uint64_t{0};
 }
 
-// Finds the number of the host's last batch. The stream was created before the host was started; if
-// retention or a client has removed it, it is created again, and `lost` is set.
+// Returns the number of the host's last batch. The stream was created before the host was started;
+// if retention or a client has removed it, creates it again and sets `lost`.
 inline Result<uint64_t> last_batch_of(observe::Logs& logs, const observe::StreamKey& stream,
                                       bool& lost) {
   auto batch = logs.last_batch(stream);
@@ -31,12 +32,12 @@ inline Result<uint64_t> last_batch_of(observe::Logs& logs, const observe::Stream
   return logs.last_batch(stream);
 }
 
-// The server's own lines begin with its name.
+// Makes a line of the server, which begins with its name.
 inline observe::LogEvent own_line(Instant now, const std::string& text) {
   return {now, now, "trainyard: " + text};
 }
 
-// Appends a line to a log that has not reached its limit. Without it the host runs on as well.
+// Appends a line of the server, unless the log has reached its limit. Errors are ignored.
 inline void append_own_line(observe::Logs& logs, const observe::StreamKey& stream,
                             uint64_t bytes_max, Instant now, const std::string& text) {
   const auto stored = stored_bytes_of(logs, stream);

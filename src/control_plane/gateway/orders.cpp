@@ -11,7 +11,7 @@ namespace {
 using domain::HostState;
 using domain::StopCause;
 
-// The state of the main host that this host follows; nothing: it follows none.
+// Returns the state of the main host that this host follows; nullopt if it follows none.
 std::optional<HostState> followed_state(const domain::Job& job, const domain::Attempt& attempt,
                                         domain::HostIndex host) {
   const auto main = job.spec.main_host();

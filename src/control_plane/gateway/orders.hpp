@@ -1,5 +1,5 @@
-// Computes the orders that the current state of a job gives to one of its hosts. A host gets them
-// again on each new link, so they depend on nothing else.
+// Computes the orders for a host from the current state of its job, and from nothing else: a host
+// gets them again on each new link.
 //
 // Threads: pure functions. Requires: the attempt is the job's current one, and has the host.
 #pragma once
@@ -12,14 +12,14 @@
 
 namespace trainyard::gateway {
 
-// Returns the order to stop; its cause is `none` if the host is to continue. `stop_grace`: of jobs
-// that request no other.
+// Returns the order to stop; its cause is `none` if the host is to continue. `stop_grace` is the
+// grace period of jobs that request no other.
 wire::Stop stop_order_of(const domain::Job& job, const domain::Attempt& attempt,
                          domain::HostIndex host, Duration stop_grace);
-// True for a host that follows a main host which runs: it may start.
+// Returns true if the host may start since the main host that it follows runs.
 bool main_runs_for(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host);
-// Returns what the first host needs to upload the model of all; nothing for other hosts, and until
-// all others have drained.
+// Returns the order to upload the model of all hosts, which only the first host gets, once all
+// others have drained; else nullopt.
 std::optional<wire::PeersDrained> peers_order_of(const domain::Attempt& attempt,
                                                  domain::HostIndex host);
 

@@ -10,7 +10,7 @@ using domain::StopCause;
 
 constexpr Duration kUsualGrace = 120s;
 
-// A job with an attempt on three hosts that run.
+// A job with an attempt on three running hosts.
 struct OrderedJob {
   OrderedJob() {
     job.spec.groups = {{"default", "1 vCPU, 64 MiB", 3}};
@@ -24,12 +24,13 @@ struct OrderedJob {
   domain::Attempt attempt;
 };
 
-TEST(Orders, AHostOfAJobThatRunsContinues) {
+TEST(Orders, LetAHostOfARunningJobContinue) {
   EXPECT_EQ(OrderedJob().stop().cause, StopCause::none);
-  EXPECT_FALSE(main_runs_for(OrderedJob().job, OrderedJob().attempt, 0)) << "no host is main";
+  EXPECT_FALSE(main_runs_for(OrderedJob().job, OrderedJob().attempt, 0))
+      << "the job has no main host";
 }
 
-TEST(Orders, TheFirstCauseOfAStopCounts) {
+TEST(Orders, StopForTheFirstCause) {
   OrderedJob world;
   world.job.stop_cause = StopCause::user;
   EXPECT_EQ(world.stop().cause, StopCause::user);
@@ -39,7 +40,7 @@ TEST(Orders, TheFirstCauseOfAStopCounts) {
   EXPECT_EQ(world.stop().cause, StopCause::interrupted);
 }
 
-TEST(Orders, TheShortestGraceCounts) {
+TEST(Orders, StopWithTheShortestGrace) {
   OrderedJob world;
   world.job.stop_cause = StopCause::user;
   world.job.stop_grace = 10s;
@@ -52,7 +53,7 @@ TEST(Orders, TheShortestGraceCounts) {
   EXPECT_EQ(world.stop().grace, Duration(30s));
 }
 
-TEST(Orders, TheFirstHostUploadsWhenAllOthersHaveDrained) {
+TEST(Orders, LetTheFirstHostUploadWhenAllOthersHaveDrained) {
   OrderedJob world;
   auto& hosts = world.attempt.hosts;
   hosts[1].state = HostState::uploading;
@@ -64,7 +65,7 @@ TEST(Orders, TheFirstHostUploadsWhenAllOthersHaveDrained) {
   EXPECT_EQ(order->staged_models, (std::vector<std::string>{"one", ""}));
   EXPECT_FALSE(peers_order_of(world.attempt, 1));
   hosts.resize(1);
-  EXPECT_FALSE(peers_order_of(world.attempt, 0)) << "there are no others";
+  EXPECT_FALSE(peers_order_of(world.attempt, 0)) << "the attempt has no other hosts";
 }
 
 }  // namespace

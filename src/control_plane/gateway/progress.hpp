@@ -1,5 +1,5 @@
-// Describes the current transfers of a job's hosts (channels, images, models), and when the hosts
-// were last active and what slows them down. Transient: nothing of it is stored.
+// Describes the current transfers of a job's hosts (channels, images, models), when the hosts were
+// last active, and what slows them down. These values are not stored.
 //
 // Threads: plain values.
 #pragma once
@@ -23,17 +23,17 @@ struct HostProgress {
   bool finished = false;
 };
 
-// By host; the last report of each transfer.
+// Returns the last report of each transfer, ordered by host.
 using FindProgress = std::function<std::vector<HostProgress>(domain::JobNumber)>;
 
-// When a host and its ranks were last active: ages, as of now.
+// Tells when a host and its ranks were last active, as ages.
 struct HostActivity {
   domain::HostIndex host = 0;
   wire::Activity activity;
-  std::vector<diagnosis::RankFault> faults = {};  // of its ranks, present now
+  std::vector<diagnosis::RankFault> faults = {};  // the current faults of its ranks
 };
 
-// By host; those that have reported.
+// Returns the hosts that have reported, ordered by host.
 using FindActivity = std::function<std::vector<HostActivity>(domain::JobNumber)>;
 
 }  // namespace trainyard::gateway

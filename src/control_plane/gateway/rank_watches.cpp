@@ -59,7 +59,7 @@ void add_ranks(const AgentSession& session, std::chrono::nanoseconds now,
   const auto since = std::chrono::duration_cast<Duration>(now - session.activity_at);
   for (const wire::RankCalls& calls : session.activity->calls) {
     ranks.push_back({session.host, calls, session.activity->idle});
-    // `beat` and the host's `idle` stay as reported: only the agent knows if they still grow.
+    // `beat` and the host's `idle` stay as reported: the server cannot see whether they still grow.
     ranks.back().calls.unchanged += since;
   }
 }
@@ -67,7 +67,7 @@ void add_ranks(const AgentSession& session, std::chrono::nanoseconds now,
 bool RankWatches::is_due(const domain::AttemptId& attempt, std::chrono::nanoseconds now) const {
   const auto found = watched_.find(attempt.job);
   if (found == watched_.end() || found->second.attempt < attempt.number) return true;
-  // An agent of an earlier attempt may still be linked.
+  // An agent of an earlier attempt may still be connected.
   return found->second.attempt == attempt.number && now >= found->second.next_update;
 }
 

@@ -38,7 +38,7 @@ std::string line_of(const diagnosis::FaultNews& news);
 
 class RankWatches {
  public:
-  // Says whether a report of this attempt should lead to update(), or the last one was too recent.
+  // Returns true if update() should run for this attempt; false if the last one was too recent.
   bool is_due(const domain::AttemptId& attempt, std::chrono::nanoseconds now) const;
   // Examines the ranks of all connected hosts of an attempt. Returns the faults to announce.
   std::vector<diagnosis::FaultNews> update(const domain::AttemptId& attempt,
@@ -56,7 +56,7 @@ class RankWatches {
   struct Watched {
     uint32_t attempt = 0;
     size_t announced_count = 0;                   // faults whose beginning was announced
-    std::vector<diagnosis::RankFault> announced;  // those of them that last
+    std::vector<diagnosis::RankFault> announced;  // announced faults that have not ended
     std::chrono::nanoseconds next_update{};
     diagnosis::RankWatch watch;
   };
@@ -66,7 +66,7 @@ class RankWatches {
   std::map<domain::JobNumber, Watched> watched_;  // jobs that have not ended
 };
 
-// Appends the ranks of a host, with their ages as of now.
+// Appends the ranks of a host, with their current ages.
 void add_ranks(const AgentSession& session, std::chrono::nanoseconds now,
                std::vector<diagnosis::RankState>& ranks);
 

@@ -36,7 +36,7 @@ TEST(RankWatches, NameTheRankThatOthersWaitFor) {
   };
   EXPECT_TRUE(news_at(100s).empty());
   const auto news = news_at(102s);
-  ASSERT_EQ(news.size(), 1u) << "the server adds the time since the reports";
+  ASSERT_EQ(news.size(), 1u) << "the time since the reports counts";
   EXPECT_EQ(news[0].fault.rank, 1u);
   EXPECT_EQ(
       line_of(news[0]),
@@ -45,12 +45,12 @@ TEST(RankWatches, NameTheRankThatOthersWaitFor) {
   EXPECT_EQ(line_of({news[0].fault, false, 30s}).substr(0, 18), "ended after 30 s: ");
   EXPECT_EQ(watches.faults(1).size(), 1u);
   EXPECT_TRUE(watches.faults(2).empty()) << "another job";
-  EXPECT_TRUE(news_at(104s).empty()) << "once";
+  EXPECT_TRUE(news_at(104s).empty()) << "it was announced already";
   watches.forget(1);
   EXPECT_TRUE(watches.faults(1).empty());
 }
 
-TEST(RankWatches, AnotherAttemptBeginsAgain) {
+TEST(RankWatches, BeginAgainWithEachAttempt) {
   RankWatches watches;
   const std::vector<diagnosis::RankState> ranks{{0, calls_of_rank(0, CallKind::barrier, 9s), 1h},
                                                 {1, calls_of_rank(1, CallKind::none, 9s), 1h}};
@@ -58,7 +58,7 @@ TEST(RankWatches, AnotherAttemptBeginsAgain) {
   EXPECT_EQ(watches.update({1, 1}, ranks, 3s).size(), 0u);
   const auto news = watches.update({1, 2}, ranks, 5s);
   ASSERT_EQ(news.size(), 2u);
-  EXPECT_FALSE(news[0].begins) << "the fault of the earlier attempt is over";
+  EXPECT_FALSE(news[0].begins) << "the fault of the earlier attempt has ended";
   EXPECT_EQ(news[0].lasted, 4s);
   EXPECT_TRUE(news[1].begins);
 }
@@ -74,7 +74,7 @@ TEST(RankWatches, EndTheFaultsOfAJobWithoutAgents) {
   EXPECT_FALSE(news[0].begins);
   EXPECT_EQ(news[0].lasted, 7s);
   EXPECT_TRUE(watches.faults(1).empty());
-  EXPECT_TRUE(watches.end(1, 9s).empty()) << "once";
+  EXPECT_TRUE(watches.end(1, 9s).empty()) << "it was announced already";
 }
 
 TEST(RankWatches, ExamineManyRanksLessOften) {
@@ -83,7 +83,7 @@ TEST(RankWatches, ExamineManyRanksLessOften) {
   EXPECT_TRUE(watches.is_due(attempt, 1s));
   std::vector<diagnosis::RankState> ranks(kRanksInMillisecond - 1);
   (void)watches.update(attempt, ranks, 1s);
-  EXPECT_TRUE(watches.is_due(attempt, 1s)) << "of few ranks, each report counts at once";
+  EXPECT_TRUE(watches.is_due(attempt, 1s)) << "with few ranks, each report is examined";
   ranks.resize(500 * kRanksInMillisecond);
   (void)watches.update(attempt, ranks, 1s);
   EXPECT_FALSE(watches.is_due(attempt, 1'499ms));
@@ -111,7 +111,7 @@ TEST(RankWatches, AnnounceALimitedNumberOfFaultsWithTheirEnds) {
   EXPECT_EQ(watches.update({1, 2}, fault, 3h).size(), 1u) << "the next attempt has its own limit";
 }
 
-TEST(CheckedActivity, HasOnlyNumbersThatCanBe) {
+TEST(CheckedActivity, HasOnlyPlausibleNumbers) {
   wire::RankCalls wild{.rank = 1, .group = 9, .group_rank = 1, .group_ranks = 2};
   wild.unchanged = Duration::max();
   wild.beat = Duration::min();

@@ -10,7 +10,7 @@
 
 namespace trainyard::gateway {
 
-// The state that both sides of one shell share.
+// The state of a shell, which both sides share.
 struct ShellTable::State {
   uint64_t number = 0;
   uint64_t link = 0;
@@ -18,11 +18,11 @@ struct ShellTable::State {
 
   Mutex mutex;
   std::string to_client GUARDED_BY(mutex);  // whole frames
-  // what the agent may still send
+  // The bytes that the agent may still send.
   uint32_t output_window GUARDED_BY(mutex) = wire::kShellWindowBytes;
-  // what the client may still send
+  // The bytes that the client may still send.
   uint32_t input_window GUARDED_BY(mutex) = wire::kShellWindowBytes;
-  // the last frame is in to_client
+  // True once the last frame is in to_client.
   bool ended GUARDED_BY(mutex) = false;
   int exit_code GUARDED_BY(mutex) = -1;
   uint64_t bytes_in GUARDED_BY(mutex) = 0, bytes_out = 0;
@@ -50,7 +50,7 @@ class ShellTable::Open final : public Shell {
       const MutexLock lock(state_->mutex);
       ended = state_->ended;
     }
-    // The client has gone: an end from this side tells the agent so.
+    // The client has disconnected: an end from this side notifies the agent.
     if (!ended)
       table_.send_(state_->link,
                    wire::ShellData{state_->number, wire::encode_shell_payload(wire::ShellEnded{})});
@@ -83,7 +83,7 @@ class ShellTable::Open final : public Shell {
           state_->output_window += credit->bytes;
         } else if (!std::holds_alternative<wire::ShellResize>(*frame) &&
                    !std::holds_alternative<wire::ShellInputEnds>(*frame)) {
-          return corrupt("unexpected shell frame from the client: of the host's direction");
+          return corrupt("unexpected shell frame from the client: only hosts send it");
         }
       }
       if (!table_.send_(state_->link,
@@ -115,7 +115,7 @@ class ShellTable::Open final : public Shell {
   wire::ShellDecoder decoder_;
 };
 
-// The first number is beyond those of an earlier server, whose shells may still be ending.
+// The first number is larger than those of an earlier server, whose shells may still be ending.
 ShellTable::ShellTable(Send send, Clock& clock)
     : send_(std::move(send)), clock_(clock), last_(uint64_t(to_milliseconds(clock.now())) << 16) {}
 ShellTable::~ShellTable() = default;
@@ -171,7 +171,7 @@ Result<void> ShellTable::from_agent(uint64_t link, const wire::ShellData& data) 
     } else if (const auto* ended = std::get_if<wire::ShellEnded>(&frame)) {
       state->end(ended->exit_code, to_utf8(ended->reason));
     } else {
-      return corrupt("unexpected shell frame from the host: of the client's direction");
+      return corrupt("unexpected shell frame from the host: only clients send it");
     }
   }
   state->notifier.notify();

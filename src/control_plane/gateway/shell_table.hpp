@@ -1,5 +1,5 @@
-// Holds the open shells by number, between the agents' links and the clients. For agents.cpp; see
-// shells.hpp.
+// ShellTable connects the open shells of clients with the agents' links (see shells.hpp). Private
+// to this module.
 //
 // Threads: callable from anywhere. `send` is called without a lock held and must not block.
 #pragma once
@@ -19,7 +19,7 @@ namespace trainyard::gateway {
 
 class ShellTable {
  public:
-  // Sends to the agent behind a link; false when the link is gone.
+  // Sends to the agent of a link. Returns false if the link has closed.
   using Send = std::function<bool(uint64_t link, const wire::Message&)>;
 
   ShellTable(Send send, Clock& clock);
@@ -27,7 +27,8 @@ class ShellTable {
 
   // Opens a shell over that link. Errors: exhausted.
   Result<std::unique_ptr<Shell>> open(uint64_t link, const ShellOrder& order);
-  // Errors: corrupt, when the agent breaks the protocol: its link must be closed.
+  // Handles a frame of an agent. Errors: corrupt, if the agent breaks the protocol: the caller
+  // closes its link.
   Result<void> from_agent(uint64_t link, const wire::ShellData& data);
   void link_closed(uint64_t link);
 

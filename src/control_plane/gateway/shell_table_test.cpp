@@ -7,7 +7,7 @@
 namespace trainyard::gateway {
 namespace {
 
-// One link, which records everything that is sent down.
+// A table with one link, which records everything that is sent to the agent.
 struct Fixture {
   TestClock clock;
   bool linked = true;
@@ -47,7 +47,7 @@ TEST(ShellTable, CarriesFramesBothWaysUntilTheEnd) {
   EXPECT_TRUE(shell->over());
 }
 
-TEST(ShellTable, TheClientMayNotSendMoreThanTheWindow) {
+TEST(ShellTable, RejectsClientsThatSendMoreThanTheWindow) {
   Fixture fixture;
   const auto shell = fixture.open();
   const std::string frame =
@@ -60,7 +60,7 @@ TEST(ShellTable, TheClientMayNotSendMoreThanTheWindow) {
   EXPECT_EQ(shell->take(frame).error().kind, Kind::denied);
 }
 
-TEST(ShellTable, AnAgentMayNotEither) {
+TEST(ShellTable, RejectsAgentsThatSendMoreThanTheWindow) {
   Fixture fixture;
   const auto shell = fixture.open();
   const wire::ShellOutput output{std::string(wire::kShellBytesMax, 'x')};
@@ -70,7 +70,7 @@ TEST(ShellTable, AnAgentMayNotEither) {
   EXPECT_TRUE(fixture.up(output));
 }
 
-TEST(ShellTable, EachEndSendsOnlyItsOwnMessages) {
+TEST(ShellTable, RejectsFramesOfTheOtherDirection) {
   Fixture fixture;
   const auto shell = fixture.open();
   EXPECT_EQ(fixture.up(wire::ShellInput{"x"}).error().kind, Kind::corrupt);
@@ -78,7 +78,7 @@ TEST(ShellTable, EachEndSendsOnlyItsOwnMessages) {
   EXPECT_EQ(shell->take(wire::encode_shell(wire::ShellCredit{1})).error().kind, Kind::corrupt);
 }
 
-TEST(ShellTable, AnotherHostsLinkReachesNoShell) {
+TEST(ShellTable, IgnoresFramesOfOtherHostsLinks) {
   Fixture fixture;
   const auto shell = fixture.open(7);
   EXPECT_TRUE(fixture.up(wire::ShellOutput{"x"}, 8));
@@ -93,14 +93,14 @@ TEST(ShellTable, EndsWithItsLink) {
   EXPECT_TRUE(shell->over());
 }
 
-TEST(ShellTable, NotifiesTheAgentWhenTheClientIsGone) {
+TEST(ShellTable, NotifiesTheAgentWhenTheClientDisconnects) {
   Fixture fixture;
   fixture.open().reset();
   EXPECT_TRUE(std::holds_alternative<wire::ShellEnded>(fixture.last_down()));
   EXPECT_TRUE(fixture.up(wire::ShellOutput{"late"}));
 }
 
-TEST(ShellTable, HasALimit) {
+TEST(ShellTable, LimitsTheOpenShells) {
   Fixture fixture;
   std::vector<std::unique_ptr<Shell>> shells;
   for (size_t i = 0; i < kShellsOfServerMax; ++i) shells.push_back(fixture.open());

@@ -30,7 +30,7 @@ struct ColumnLayout {
 struct TableLayout {
   const char* name;
   std::vector<ColumnLayout> columns;
-  const char* key;  // in this order in every copy
+  const char* key;  // the columns by which rows are ordered
 };
 
 using Row = std::vector<postgres::Value>;
@@ -101,7 +101,7 @@ std::string select_all(const TableLayout& table) {
   return "SELECT " + columns_of(table) + " FROM " + table.name + " ORDER BY " + table.key;
 }
 
-// `mark` makes the parameter of a position, from 1.
+// Builds the statement that inserts a row. `mark` formats the parameter of a position, from 1.
 std::string insert_into(const TableLayout& table, const std::function<std::string(size_t)>& mark) {
   std::string marks;
   for (size_t i = 1; i <= table.columns.size(); ++i) marks += (i == 1 ? "" : ", ") + mark(i);
@@ -109,7 +109,7 @@ std::string insert_into(const TableLayout& table, const std::function<std::strin
          marks + ")";
 }
 
-// A database from which all rows are read as of one instant.
+// Reads all rows of a database as of one instant.
 class Source {
  public:
   virtual ~Source() = default;
@@ -124,7 +124,7 @@ class FileSource final : public Source {
     TRY(check_application(*connection));
     if (TRY(connection->integer("PRAGMA user_version")) != file_version())
       return conflict("the ledger " + path +
-                      " is of another version: start this release's server once with it");
+                      " has another version: start this release's server with it once");
     TRY(connection->run("BEGIN"));
     const bool aside =
         TRY(connection->integer("SELECT count(*) FROM sqlite_master WHERE name = 'set_aside'")) ==
@@ -199,7 +199,7 @@ class PostgresSource final : public Source {
   std::unique_ptr<postgres::Connection> connection_;
 };
 
-// Copies all tables; `insert` writes one row.
+// Copies all tables. `insert` writes one row.
 Result<Copied> copy_all(Source& source,
                         const std::function<Result<void>(const TableLayout&, const Row&)>& insert) {
   Copied copied;
@@ -293,7 +293,7 @@ Result<Copied> copy_to_postgres(const std::string& file, const PostgresSettings&
   const auto source = TRY(FileSource::open(file));
   const auto connection = TRY(on_postgres::connect(settings, "trainyard copy"));
   TRY(connection->run({"BEGIN"}));
-  // When the connection fails, the transaction is rolled back.
+  // If the connection fails, the transaction is rolled back.
   const Copied copied = TRY(write_postgres(*connection, *source, fencing));
   TRY(connection->run({"COMMIT"}));
   return copied;
@@ -301,7 +301,7 @@ Result<Copied> copy_to_postgres(const std::string& file, const PostgresSettings&
 
 Result<Copied> copy_to_file(const PostgresSettings& settings, const std::string& file) {
   const auto source = TRY(PostgresSource::open(settings));
-  TRY(open_sqlite(file));  // makes its tables, or checks that it is a ledger
+  TRY(open_sqlite(file));  // creates the tables, or checks that the file is a ledger
   const auto target = TRY(sqlite::Connection::open(file));
   TRY(target->run("PRAGMA synchronous = FULL"));
   TRY(make_set_aside_table(*target));

@@ -1,9 +1,9 @@
-// Copies a ledger between a file and a PostgreSQL database, row by row, so that both have equal
-// content. The source may be written meanwhile: the copy is its state at one instant.
+// Copies a ledger between a file and a PostgreSQL database, row by row. A server may write the
+// source meanwhile: the copy is its state at one instant.
 //
 // Threads: any; each call has connections of its own. Errors: conflict (the target has a ledger
-// with content, or the source is of another version), not_found (no source), invalid (a text that
-// the target cannot store), those of Ledger. Then the target has no content.
+// with content, or the source has another version), not_found (no source), invalid (a text that
+// the target cannot store), those of Ledger. After an error the target has no content.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,12 @@ Result<Copied> copy_to_postgres(const std::string& file, const PostgresSettings&
 Result<Copied> copy_to_file(const PostgresSettings& source, const std::string& file);
 // Requires: both are files, and the target does not exist.
 Result<void> copy_file(const std::string& source, const std::string& target);
-// Renames a file with all that its write-ahead log holds, in the same directory. Requires: no other
-// connection has it open. Errors: conflict, when one has, or the target exists.
+// Renames a ledger's file within its directory; it then includes the content of its write-ahead
+// log. Errors: conflict, if another connection has it open, or the target exists.
 Result<void> move_file(const std::string& source, const std::string& target);
 
-// A checksum of all rows: equal for ledgers with equal content, whatever they are stored in.
+// Returns a checksum of all rows. It is equal for ledgers with equal content in a file and in
+// PostgreSQL.
 Result<uint64_t> checksum_of_file(const std::string& file);
 Result<uint64_t> checksum_of_postgres(const PostgresSettings& source);
 

@@ -45,12 +45,12 @@ class LedgerCopy : public testing::Test {
   const PostgresSettings postgres_{new_test_postgres()};
 };
 
-TEST_F(LedgerCopy, TheContentIsEqualBothWays) {
+TEST_F(LedgerCopy, HasEqualContentInBothDirections) {
   fill(**open_sqlite(file_));
   ASSERT_TRUE((*sqlite::Connection::open(file_))
                   ->run("UPDATE jobs SET progress = 'broken' WHERE number = 1 AND live = 0; UPDATE "
                         "jobs SET progress = 'broken' WHERE number = 8"));
-  ASSERT_TRUE(open_sqlite(file_)) << "sets a record aside";
+  ASSERT_TRUE(open_sqlite(file_)) << "opening sets a record aside";
   ASSERT_EQ(read_set_aside(file_)->size(), 1u);
   const auto there = to_postgres(file_, postgres_);
   ASSERT_TRUE(there) << there.error().message;
@@ -73,7 +73,7 @@ TEST_F(LedgerCopy, TheContentIsEqualBothWays) {
   EXPECT_EQ(moved->find_job(5)->note, "it's \"\xc3\xa9\" \\ \n\t");
 }
 
-TEST_F(LedgerCopy, ATargetWithContentIsRefusedAndUnchanged) {
+TEST_F(LedgerCopy, RejectsATargetWithContentAndLeavesItUnchanged) {
   fill(**open_sqlite(file_));
   ASSERT_TRUE((*open_sqlite(other_))->commit({{a_command(1)}, {a_job(1, "b")}, {}}));
   ASSERT_TRUE(to_postgres(file_, postgres_));
@@ -87,7 +87,7 @@ TEST_F(LedgerCopy, ATargetWithContentIsRefusedAndUnchanged) {
   EXPECT_EQ((*open_sqlite(other_))->find_job(1)->key.name, "b");
 }
 
-TEST_F(LedgerCopy, ATextThatCannotBeStoredLeavesTheTargetEmpty) {
+TEST_F(LedgerCopy, LeavesTheTargetEmptyIfATextCannotBeStored) {
   fill(**open_sqlite(file_));
   ASSERT_TRUE((*sqlite::Connection::open(file_))
                   ->run("INSERT INTO records VALUES ('user', 'a' || char(0) || 'b', 1, '{}')"));
@@ -98,7 +98,7 @@ TEST_F(LedgerCopy, ATextThatCannotBeStoredLeavesTheTargetEmpty) {
   EXPECT_EQ(ledger->last_sequence(), 0u);
 }
 
-TEST_F(LedgerCopy, AFencedCopyChangesNothing) {
+TEST_F(LedgerCopy, ChangesNothingWithAnOutdatedFencingNumber) {
   fill(**open_sqlite(file_));
   ASSERT_TRUE(prepare_postgres(postgres_, a_test_owner()));
   const uint64_t fencing = *take_test_lease(postgres_);
@@ -107,14 +107,13 @@ TEST_F(LedgerCopy, AFencedCopyChangesNothing) {
   EXPECT_EQ((*open_test_postgres(postgres_))->last_sequence(), 0u);
 }
 
-TEST_F(LedgerCopy, AbsentSourcesAreNamed) {
+TEST_F(LedgerCopy, NamesAMissingSource) {
   EXPECT_EQ(to_postgres(file_, postgres_).error().kind, Kind::not_found);
   EXPECT_EQ(copy_to_file({new_test_postgres()}, other_).error().kind, Kind::not_found);
   EXPECT_FALSE(std::filesystem::exists(other_));
 }
 
-// A backup next to a running server is its state at one instant.
-TEST_F(LedgerCopy, ACopyNextToAWriterIsOneState) {
+TEST_F(LedgerCopy, IsTheStateAtOneInstantWhileAWriterCommits) {
   auto ledger = *open_test_postgres(postgres_);
   fill(*ledger);
   std::atomic<bool> stopped = false;
@@ -134,11 +133,11 @@ TEST_F(LedgerCopy, ACopyNextToAWriterIsOneState) {
   writing.join();
 }
 
-TEST_F(LedgerCopy, AMovedFileIncludesItsWriteAheadLog) {
+TEST_F(LedgerCopy, MovesAFileWithItsWriteAheadLog) {
   {
     const auto ledger = *open_sqlite(file_);
     fill(*ledger);
-    // As a server leaves it that is killed.
+    // A killed server leaves the file like this.
     for (const char* part : {"", "-wal"}) std::filesystem::copy_file(file_ + part, other_ + part);
     ASSERT_GT(std::filesystem::file_size(other_ + "-wal"), 0u);
     EXPECT_EQ(move_file(file_, other_).error().kind, Kind::conflict) << "the target exists";

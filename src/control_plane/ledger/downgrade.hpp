@@ -12,13 +12,13 @@ namespace trainyard::ledger {
 
 struct Restored {
   int64_t version = 0;    // of the ledger after the call
-  std::string kept_copy;  // path of the ledger as it was before the call
+  std::string kept_copy;  // the path of the replaced ledger
 };
 
 // Replaces the ledger with the copy made before the last migration. The replaced ledger is
 // kept next to it.
-// Errors: not_found (no copy was made here), conflict (not a ledger), exhausted, and those of
-// files; then the ledger is unchanged.
+// Errors: not_found (there is no such copy), conflict (not a ledger), exhausted, and those of
+// files. After an error the ledger is unchanged.
 Result<Restored> restore_copy(const std::string& path);
 
 }  // namespace trainyard::ledger

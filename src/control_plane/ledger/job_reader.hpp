@@ -13,16 +13,16 @@
 #include "domain/job.hpp"
 #include "domain/record.hpp"
 #include "ledger/ledger.hpp"
-#include "ledger/questions.hpp"
+#include "ledger/sql_query.hpp"
 #include "sqlite/connection.hpp"
 
 namespace trainyard::ledger {
 
-// A child's row has no spec of its own: the spec is its array's, which is read once for adjacent
-// children.
+// JobReader reads jobs. The row of an array's child has no spec; it reads the spec from the array's
+// row, once for adjacent children.
 class JobReader {
  public:
-  // Reads the column `spec` of the array of that number; nothing: no such job.
+  // Reads the column `spec` of the array with that number; nullopt: job not found.
   using ReadSpec = std::function<Result<std::optional<std::string>>(int64_t number)>;
   explicit JobReader(ReadSpec read_spec) : read_spec_(std::move(read_spec)) {}
   explicit JobReader(sqlite::Connection& connection);
@@ -31,7 +31,7 @@ class JobReader {
   Result<domain::Job> read(const std::string& spec, const std::string& progress, int64_t parent);
   // Requires: a row of kJobColumns.
   Result<domain::Job> read(const sqlite::Statement& row);
-  // Skips records that cannot be read and logs them: one invalid record never fails a list.
+  // Logs and skips records that cannot be read, so that an invalid record never fails a list.
   Result<std::vector<domain::Job>> read_all(sqlite::Statement& rows);
 
  private:

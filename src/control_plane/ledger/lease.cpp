@@ -38,12 +38,12 @@ LeaseCandidate::~LeaseCandidate() = default;
 Result<std::optional<LeaseCandidate::Taken>> LeaseCandidate::try_take() {
   if (!connection_) connection_ = TRY(on_postgres::connect(postgres_, "trainyard standby"));
   auto taken = take(*connection_);
-  // A failed transaction is rolled back when its connection closes.
+  // If the transaction fails, closing the connection rolls it back.
   if (!taken) connection_.reset();
   return taken;
 }
 
-Result<void> LeaseCandidate::look(postgres::Connection& connection) {
+Result<void> LeaseCandidate::read_lease(postgres::Connection& connection) {
   const postgres::Rows rows = TRY(connection.run(
       {"SELECT fencing, holder, (expires <= clock_timestamp())::int FROM lease WHERE id = 1"}));
   if (rows.count() != 1) return corrupt("the ledger's table `lease` must have one row");
@@ -53,12 +53,12 @@ Result<void> LeaseCandidate::look(postgres::Connection& connection) {
 
 Result<std::optional<LeaseCandidate::Taken>> LeaseCandidate::take(
     postgres::Connection& connection) {
-  TRY(look(connection));
+  TRY(read_lease(connection));
   if (!seen_.expired) return std::optional<Taken>();
   const auto before = clock_.monotonic();
   TRY(connection.run({"BEGIN"}));
   TRY(connection.run({"SET LOCAL lock_timeout TO '300ms'"}));
-  // Waits for the transaction of the previous holder, which locks the row too.
+  // Waits for the transaction of the previous holder, which also locks the row.
   const auto locked = connection.run({"SELECT fencing FROM lease WHERE id = 1 FOR UPDATE"});
   if (!locked && locked.error().is(postgres::Fault::lock)) {
     TRY(connection.run({"ROLLBACK"}));
@@ -159,7 +159,7 @@ void WriterLease::renew_once() {
     hold_.taken = true;
 }
 
-// False: another server has taken the lease.
+// Returns false if another server has taken the lease.
 Result<bool> WriterLease::renew() {
   if (!connection_) connection_ = TRY(on_postgres::connect(postgres_, "trainyard lease"));
   const postgres::Rows rows = TRY(connection_->run(

@@ -1,9 +1,8 @@
 // Decides which of several servers writes the ledger: the one that holds the lease.
 //
 // The lease is a row of the database: a fencing number, its holder, and when it expires by the
-// database's own clock. A server takes it when it has expired, and increments the number. The
-// holder renews it. Renewal after the expiry is valid as long as no other server has taken it:
-// then the number would be another.
+// database's clock. A server takes it when it has expired, and increments the number. The holder
+// renews it, even after the expiry, as long as the number shows that no other server has taken it.
 //
 // A server's wall clock is not involved. The holder measures with its monotonic clock, from the
 // instant before it sent a renewal, so that it stops acting before the database regards the lease
@@ -43,12 +42,13 @@ struct LeaseSettings {
 
 enum class LeaseState { held, suspended, lost };
 
-// The holder's knowledge of its lease.
+// What the holder knows about its lease.
 struct LeaseHold {
   std::chrono::nanoseconds renewed{};  // monotonic, before the last successful renewal was sent
-  bool taken = false;                  // by another server
+  bool taken = false;                  // another server has taken the lease
 };
-// A tenth of the duration is left for clocks of different speed.
+// Returns the state of the lease. A tenth of the duration is a margin for clocks of different
+// speed.
 LeaseState lease_state(const LeaseHold& hold, Duration duration, std::chrono::nanoseconds now);
 
 // The lease as a standby reads it.
@@ -58,7 +58,7 @@ struct LeaseView {
   bool expired = false;  // by the database's clock
 };
 
-// Watches the lease for a server that waits to become the writer.
+// LeaseCandidate watches the lease for a standby server, and takes it when it becomes free.
 //
 // Threads: confined to one.
 class LeaseCandidate {
@@ -72,16 +72,16 @@ class LeaseCandidate {
     uint64_t fencing;
     std::chrono::nanoseconds at;  // monotonic, before it was requested
   };
-  // Takes the lease if it is free or has expired; nothing if another server holds it. A transaction
-  // that the former holder has left open is ended. Errors: those of the connection; the next call
-  // opens another.
+  // Takes the lease if it is free or has expired, and ends a transaction that the previous holder
+  // has left open. Returns nullopt if another server holds the lease. Errors: those of the
+  // connection; the next call opens another.
   Result<std::optional<Taken>> try_take();
-  // The lease as of the last call.
+  // Returns the lease as of the last call.
   const LeaseView& seen() const { return seen_; }
 
  private:
   Result<std::optional<Taken>> take(postgres::Connection& connection);
-  Result<void> look(postgres::Connection& connection);
+  Result<void> read_lease(postgres::Connection& connection);
 
   const PostgresSettings postgres_;
   const LeaseSettings settings_;
@@ -91,7 +91,8 @@ class LeaseCandidate {
   std::unique_ptr<postgres::Connection> connection_;
 };
 
-// Renews a lease until it is destroyed; then releases it, so that a standby takes over at once.
+// WriterLease renews a lease until it is destroyed; then it releases the lease, so that a standby
+// takes over at once.
 class WriterLease {
  public:
   // `lost` is called once, on its own thread, when another server has taken the lease; it must not
@@ -103,7 +104,7 @@ class WriterLease {
 
   uint64_t fencing() const { return fencing_; }
   LeaseState state() const;
-  // Why this server does not act at present; "" while it holds the lease.
+  // Returns why this server does not act at present; "" while it holds the lease.
   std::string why_not() const;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-TEST(LeaseState, DependsOnTheLastRenewalAndOnTheNumberAlone) {
+TEST(LeaseState, DependsOnlyOnTheLastRenewalAndTheNumber) {
   struct Case {
     bool taken;
     Duration since;
@@ -32,17 +32,17 @@ TEST(LeaseState, DependsOnTheLastRenewalAndOnTheNumberAlone) {
         << each.since.count();
 }
 
-TEST(AfterLoss, TheLastSequenceDecides) {
+TEST(AfterLoss, DependsOnTheLastSequenceNumber) {
   EXPECT_EQ(after_loss(7, 9, 7, false), AfterLoss::not_committed);
   EXPECT_EQ(after_loss(7, 9, 7, true), AfterLoss::not_committed);
   EXPECT_EQ(after_loss(7, 9, 9, false), AfterLoss::committed);
   EXPECT_EQ(after_loss(7, 9, 9, true), AfterLoss::restart);
-  EXPECT_EQ(after_loss(7, 9, 8, false), AfterLoss::restart) << "another program wrote";
+  EXPECT_EQ(after_loss(7, 9, 8, false), AfterLoss::restart) << "another program has written";
   EXPECT_EQ(after_loss(7, 9, 6, false), AfterLoss::restart) << "an older backup was restored";
   EXPECT_EQ(after_loss(7, 7, 7, false), AfterLoss::not_committed);
 }
 
-// Waits while the lease is in that state, and returns the next one that it saw.
+// Waits while the lease is in that state, and returns the next state.
 LeaseState state_after(const WriterLease& lease, LeaseState state) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   auto seen = lease.state();
@@ -71,7 +71,7 @@ class LeaseOnPostgres : public testing::Test {
   os::MachineClock clock_;
 };
 
-TEST_F(LeaseOnPostgres, ASingleServerHoldsIt) {
+TEST_F(LeaseOnPostgres, HasOneHolder) {
   auto a = candidate("a"), b = candidate("b");
   const auto first = a.try_take();
   ASSERT_TRUE(first) << first.error().message;
@@ -88,13 +88,13 @@ TEST_F(LeaseOnPostgres, ASingleServerHoldsIt) {
   EXPECT_FALSE(*a.try_take());
 }
 
-TEST_F(LeaseOnPostgres, AReleasedLeaseIsTakenAtOnce) {
+TEST_F(LeaseOnPostgres, CanBeTakenAtOnceAfterItsRelease) {
   auto a = candidate("a"), b = candidate("b");
   bool renewed = false;
   {
     const auto taken = *a.try_take();
     WriterLease lease(postgres_, {1h, 10ms, 10ms}, *taken, clock_,
-                      [](const std::string&) { FAIL() << "no other server took it"; });
+                      [](const std::string&) { FAIL() << "no other server has taken it"; });
     EXPECT_EQ(lease.state(), LeaseState::held);
     // The first renewal replaces the expiry.
     expire();
@@ -110,13 +110,13 @@ TEST_F(LeaseOnPostgres, AReleasedLeaseIsTakenAtOnce) {
   EXPECT_TRUE(*b.try_take());
 }
 
-TEST_F(LeaseOnPostgres, AWriterThatIsReplacedHearsOfIt) {
+TEST_F(LeaseOnPostgres, NotifiesAWriterThatIsReplaced) {
   auto a = candidate("a"), b = candidate("b");
   std::string why;
   Mutex mutex;
   ConditionVariable reported;
   const auto taken = *a.try_take();
-  // It does not renew before the other server has taken the lease.
+  // The writer does not renew before the other server has taken the lease.
   expire();
   ASSERT_TRUE(*b.try_take());
   WriterLease lease(postgres_, {1h, 10ms, 10ms}, *taken, clock_, [&](const std::string& text) {
@@ -131,14 +131,14 @@ TEST_F(LeaseOnPostgres, AWriterThatIsReplacedHearsOfIt) {
   EXPECT_EQ(lease.why_not(), why);
 }
 
-TEST_F(LeaseOnPostgres, AWriterWithoutAServerIsSuspendedAndComesBack) {
+TEST_F(LeaseOnPostgres, IsSuspendedWhileTheDatabaseIsUnreachable) {
   postgres::TestServer own;
   const PostgresSettings settings{own.url("postgres")};
   ASSERT_TRUE(prepare_postgres(settings, {"1", "d", "m"}));
   LeaseCandidate a(settings, {2s, 10ms, 10ms}, "a", clock_);
   const auto taken = *a.try_take();
   WriterLease lease(settings, {2s, 10ms, 10ms}, *taken, clock_,
-                    [](const std::string&) { FAIL() << "no other server took it"; });
+                    [](const std::string&) { FAIL() << "no other server has taken it"; });
   own.stop();
   EXPECT_EQ(state_after(lease, LeaseState::held), LeaseState::suspended);
   EXPECT_NE(lease.why_not().find("does not answer"), std::string::npos) << lease.why_not();
@@ -160,7 +160,7 @@ TEST_F(LeaseOnPostgres, AFencedWriterCannotCommit) {
   EXPECT_EQ(second->last_sequence(), 1u);
   EXPECT_TRUE(second->commit({{a_command(2)}, {a_job(2, "c")}, {}}));
   EXPECT_EQ(first->find_job(2)->key.name, "c") << "it may still read";
-  EXPECT_FALSE(open_postgres(postgres_, 1)) << "with an old number";
+  EXPECT_FALSE(open_postgres(postgres_, 1)) << "the fencing number is outdated";
 }
 
 TEST_F(LeaseOnPostgres, AFencedWriterFailsIfItsNumbersAreInUse) {
@@ -177,8 +177,8 @@ TEST_F(LeaseOnPostgres, AFencedWriterFailsIfItsNumbersAreInUse) {
   EXPECT_EQ(second->find_job(2)->key.name, "b");
 }
 
-// A server that is stopped between two statements of a commit holds a lock on the lease.
-TEST_F(LeaseOnPostgres, ATransactionThatAStoppedWriterLeftOpenIsEnded) {
+// A server that is stopped between two statements of a commit keeps the lease's row locked.
+TEST_F(LeaseOnPostgres, EndsTheOpenTransactionOfAStoppedWriter) {
   auto a = candidate("a"), b = candidate("b");
   const auto fencing = (*a.try_take())->fencing;
   auto stopped = *postgres::Connection::open(
@@ -186,7 +186,7 @@ TEST_F(LeaseOnPostgres, ATransactionThatAStoppedWriterLeftOpenIsEnded) {
   ASSERT_TRUE(stopped->run_script(
       "SET search_path TO trainyard_ledger; BEGIN; SELECT 1 FROM lease FOR KEY SHARE; INSERT INTO "
       "commands VALUES (1, 1, 'create', '{}')"));
-  // A ledger in another database of the server has a writer with the same number.
+  // A ledger in another database of the server has a writer with the same fencing number.
   auto elsewhere = *postgres::Connection::open(
       {server_.url(server_.new_database()), "", "trainyard writer " + std::to_string(fencing)});
   expire();

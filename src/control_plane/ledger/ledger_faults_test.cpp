@@ -24,8 +24,8 @@ CommandRecord a_command(uint64_t sequence) {
   return {sequence, from_milliseconds(5), "create", {{"n", sequence}}};
 }
 
-// Fails each step of three commits in turn. Acknowledged commits are there when the ledger is
-// opened again; after a failed sync no commit is acknowledged.
+// Fails each step of three commits in turn. Acknowledged commits must be there when the ledger is
+// opened again, and after a failed sync no commit may be acknowledged.
 void fail_each_step(int error_number) {
   os::TemporaryDirectory directory;
   bool a_sync_failed = false;
@@ -45,7 +45,7 @@ void fail_each_step(int error_number) {
       auto done = ledger->commit(batch);
       if (!done && ledger->failure().empty()) {
         EXPECT_NE(faults.failed(), FileStep::sync);
-        done = ledger->commit(batch);  // a disk that is full for a moment
+        done = ledger->commit(batch);  // the disk was full for a moment
         EXPECT_TRUE(done) << done.error().message;
       }
       if (done)
@@ -55,7 +55,7 @@ void fail_each_step(int error_number) {
     }
     if (faults.struck() && faults.failed() == FileStep::sync) {
       a_sync_failed = true;
-      EXPECT_LT(acknowledged.size(), 4u) << "it carried on after a failed sync";
+      EXPECT_LT(acknowledged.size(), 4u) << "a commit was acknowledged after a failed sync";
       EXPECT_FALSE(ledger->failure().empty());
     }
     ledger.reset();
@@ -68,12 +68,14 @@ void fail_each_step(int error_number) {
   EXPECT_TRUE(a_sync_failed);
 }
 
-TEST(LedgerFaults, EndsWithTheFirstFailedSyncAndLosesNothingAcknowledged) { fail_each_step(EIO); }
+TEST(LedgerFaults, AcceptsNoCommitAfterAFailedSyncAndLosesNothingAcknowledged) {
+  fail_each_step(EIO);
+}
 
-TEST(LedgerFaults, OutlivesAFullDiskAndLosesNothingAcknowledged) { fail_each_step(ENOSPC); }
+TEST(LedgerFaults, WorksAgainAfterAFullDiskAndLosesNothingAcknowledged) { fail_each_step(ENOSPC); }
 
 // SQLite does not report such a failed sync: the commit that caused the checkpoint "succeeds".
-TEST(LedgerFaults, EndsWithAFailedSyncOfACheckpoint) {
+TEST(LedgerFaults, AcceptsNoCommitAfterAFailedSyncOfACheckpoint) {
   class DatabaseFile final : public FileFaults {
    public:
     FileFault before(FileStep step, const std::string& path, size_t) override {

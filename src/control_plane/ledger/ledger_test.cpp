@@ -24,7 +24,7 @@ using domain::JobState;
 
 enum class Database { file, memory, postgres };
 
-// The contract of every implementation, each with an empty database.
+// Tests the contract of every implementation, each with an empty database.
 class LedgerTest : public testing::TestWithParam<Database> {
  protected:
   std::unique_ptr<Ledger> open() {
@@ -68,14 +68,14 @@ TEST_P(LedgerTest, RemembersJobsAndTags) {
       ledger->commit({{a_command(2)}, {a_job(1, "a", JobState::stopped)}, {{"arn:a", {}}}}));
   EXPECT_TRUE(ledger->live_jobs()->empty());
   EXPECT_TRUE(ledger->tags("arn:a")->empty());
-  EXPECT_EQ(ledger->find_job(1)->spec.hosts(), 1u) << "the spec is kept from the first time";
+  EXPECT_EQ(ledger->find_job(1)->spec.hosts(), 1u) << "an update does not change the spec";
 }
 
 TEST_P(LedgerTest, ABatchIsAllOrNothing) {
   auto ledger = open();
   ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
   const auto twice = ledger->commit({{a_command(2)}, {a_job(2, "b"), a_job(3, "a")}, {}});
-  ASSERT_FALSE(twice) << "a name is its job's for ever";
+  ASSERT_FALSE(twice) << "a job's name is never used again";
   EXPECT_EQ(twice.error().kind, Kind::conflict);
   EXPECT_FALSE(ledger->find_job(2));
   EXPECT_EQ(ledger->last_sequence(), 1u);
@@ -84,7 +84,7 @@ TEST_P(LedgerTest, ABatchIsAllOrNothing) {
   ASSERT_TRUE(ledger->commit({{a_command(2)}, {a_job(2, "b")}, {}}));
 }
 
-TEST_P(LedgerTest, PagesGoThroughAllOnceInEveryOrder) {
+TEST_P(LedgerTest, ListsEachJobOnceOverPagesInEveryOrder) {
   auto ledger = open();
   Batch batch;
   const JobState states[] = {JobState::waiting, JobState::completed, JobState::failed,
@@ -117,7 +117,7 @@ TEST_P(LedgerTest, PagesGoThroughAllOnceInEveryOrder) {
     }
 }
 
-TEST_P(LedgerTest, Filters) {
+TEST_P(LedgerTest, FiltersJobs) {
   auto ledger = open();
   ASSERT_TRUE(ledger->commit(
       {{},
@@ -148,7 +148,7 @@ TEST_P(LedgerTest, Filters) {
             (Names{"alpha", "alphabet", "beta"}));
 }
 
-TEST_P(LedgerTest, JobsOfQueuesAreFoundByDisplayNameAndBeginningOfTheirId) {
+TEST_P(LedgerTest, FindsJobsOfQueuesByDisplayNameAndPrefixOfTheirId) {
   auto ledger = open();
   const auto batch_job = [](uint64_t number, const std::string& id, const std::string& name) {
     domain::Job job = a_batch_job(number, id, JobState::active);
@@ -181,8 +181,8 @@ TEST_P(LedgerTest, JobsOfQueuesAreFoundByDisplayNameAndBeginningOfTheirId) {
             (Names{"4b7d-1", "0aaa-3", "14b7-4", "digits"}));
 }
 
-// A tenant's text must not make the lists of all tenants fail.
-TEST_P(LedgerTest, JobsWithANulCharacterAreFoundByDisplayName) {
+// A tenant's text must not fail the lists of all tenants.
+TEST_P(LedgerTest, FindsJobsWithANulCharacterByDisplayName) {
   auto ledger = open();
   domain::Job plain = a_batch_job(1, "4b7d-1"), nul = a_batch_job(2, "4b7d-2"),
               escaped = a_batch_job(3, "4b7d-3");
@@ -200,7 +200,7 @@ TEST_P(LedgerTest, JobsWithANulCharacterAreFoundByDisplayName) {
   EXPECT_EQ(names(*found), (std::vector<std::string>{"4b7d-1", "4b7d-2", "4b7d-3"}));
 }
 
-TEST_P(LedgerTest, TokensOfOthersAreInvalid) {
+TEST_P(LedgerTest, RejectsTokensOfOtherLists) {
   auto ledger = open();
   for (const char* token : {"x", "bm8=", "WzEsMiwzLDRd"}) {
     JobQuery query;
@@ -227,7 +227,7 @@ TEST_P(LedgerTest, ReplaysCommandsInOrder) {
             Kind::cancelled);
 }
 
-TEST(LedgerFile, TheOldestCommandsGo) {
+TEST(LedgerFile, DropsTheOldestCommands) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   auto ledger = *open_sqlite(path, 2'000);
@@ -266,7 +266,7 @@ TEST_P(LedgerTest, KeepsRecords) {
   EXPECT_EQ(records->all.at(ann)->document, (Json{{"n", 2}}));
 }
 
-TEST(LedgerFile, RecordsAreReadWhileAnotherWrites) {
+TEST(LedgerFile, ReadsRecordsWhileAServerWrites) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   EXPECT_EQ(read_records(path).error().kind, Kind::not_found);
@@ -279,7 +279,7 @@ TEST(LedgerFile, RecordsAreReadWhileAnotherWrites) {
   EXPECT_EQ(records->all.at(ann)->document, (Json{{"n", 1}}));
 }
 
-TEST(LedgerFile, ABrokenRecordIsNamed) {
+TEST(LedgerFile, NamesACorruptRecord) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   auto ledger = *open_sqlite(path);
@@ -295,12 +295,13 @@ TEST_P(LedgerTest, KeepsTheUsageOfShares) {
   const domain::ShareKey red{{"eu-west-1", "q"}, "red"}, alice{{}, "alice"};
   const domain::Usage tenth{0.1, from_milliseconds(7)}, third{1.0 / 3, from_milliseconds(1), 0.7};
   ASSERT_TRUE(ledger->commit({{a_command(1)}, {}, {}, {}, {{red, tenth}, {alice, third}}}));
-  EXPECT_EQ(*ledger->usages(), (domain::Usages{{red, tenth}, {alice, third}})) << "to the last bit";
+  EXPECT_EQ(*ledger->usages(), (domain::Usages{{red, tenth}, {alice, third}}))
+      << "all bits are equal";
   ASSERT_TRUE(ledger->commit({{a_command(2)}, {}, {}, {}, {{red, {}}, {alice, tenth}}}));
   EXPECT_EQ(*ledger->usages(), (domain::Usages{{alice, tenth}}));
 }
 
-TEST_P(LedgerTest, JobsAreFoundByTheirQueue) {
+TEST_P(LedgerTest, FindsJobsByQueue) {
   auto ledger = open();
   domain::Job queued = a_job(2, "b");
   queued.spec.queue.emplace();
@@ -328,7 +329,7 @@ domain::Job an_array(uint64_t number, const std::string& name, uint32_t size) {
   return job;
 }
 
-TEST_P(LedgerTest, AnArraysChildrenAreStoredNextToIt) {
+TEST_P(LedgerTest, StoresTheChildrenOfAnArray) {
   auto ledger = open();
   const domain::Job array = an_array(5, "array", 4);
   Batch batch{{a_command(1)}, {a_job(1, "a"), array}, {}, {}};
@@ -336,7 +337,7 @@ TEST_P(LedgerTest, AnArraysChildrenAreStoredNextToIt) {
   batch.jobs.back().state = JobState::failed;
   ASSERT_TRUE(ledger->commit(batch));
   EXPECT_EQ(ledger->last_job_number(), 9u)
-      << "the number of the child that was not made yet is given too";
+      << "the number of the child that is not created yet is reserved";
 
   const auto child = ledger->find_job({"us-east-1", "array:1"});
   ASSERT_TRUE(child);
@@ -378,7 +379,7 @@ TEST_P(LedgerTest, AnArraysChildrenAreStoredNextToIt) {
   EXPECT_EQ(ledger->find_array_of(10).error().kind, Kind::not_found);
 }
 
-TEST(LedgerFile, NumbersThatAnArrayHasReservedAreGivenForever) {
+TEST(LedgerFile, NeverAssignsNumbersThatAnArrayHasReserved) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ASSERT_TRUE(
@@ -390,8 +391,8 @@ TEST(LedgerFile, NumbersThatAnArrayHasReservedAreGivenForever) {
   EXPECT_EQ(ledger->last_job_number(), 10'006u);
 }
 
-// A child's row repeats nothing of its array: ten thousand children take some megabytes.
-TEST(LedgerFile, AChildsRowDoesNotRepeatItsArrays) {
+// Ten thousand children then take only some megabytes.
+TEST(LedgerFile, DoesNotRepeatTheSpecOfAnArrayInTheRowsOfItsChildren) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   const domain::Job array = an_array(5, "array", 10);
@@ -461,7 +462,7 @@ TEST(LedgerFile, ReadersDoNotWaitForACommit) {
   ASSERT_TRUE(writer->run("COMMIT"));
 }
 
-TEST(LedgerFile, ManyReadersShareTheConnections) {
+TEST(LedgerFile, SharesConnectionsAmongManyReaders) {
   os::TemporaryDirectory directory;
   auto ledger = *open_sqlite(directory.path() + "/ledger.db");
   ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
@@ -477,7 +478,7 @@ TEST(LedgerFile, ManyReadersShareTheConnections) {
   EXPECT_EQ(found, int(kReadersMax * 2 * 50));
 }
 
-TEST(LedgerFile, AFullDiskIsAnErrorAndNothingHappened) {
+TEST(LedgerFile, ChangesNothingWhenTheDiskIsFull) {
   os::TemporaryDirectory directory;
   auto ledger = *open_sqlite(directory.path() + "/ledger.db");
   ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
@@ -496,7 +497,7 @@ TEST(LedgerFile, AFullDiskIsAnErrorAndNothingHappened) {
   EXPECT_EQ(full.error().kind, Kind::exhausted) << full.error().message;
   EXPECT_EQ(ledger->last_sequence(), 1u);
   EXPECT_FALSE(ledger->find_job(2));
-  ASSERT_TRUE(ledger->commit({{a_command(2)}, {big}, {}})) << "there is room again";
+  ASSERT_TRUE(ledger->commit({{a_command(2)}, {big}, {}})) << "there is free space again";
 }
 
 // A child process commits numbered batches and prints each number once it is acknowledged, until it
@@ -537,7 +538,8 @@ TEST(LedgerFile, AcknowledgedBatchesSurviveKill) {
     auto ledger = open_sqlite(path);
     ASSERT_TRUE(ledger) << ledger.error().message;
     EXPECT_GE((*ledger)->last_sequence(), acknowledged);
-    EXPECT_LE((*ledger)->last_sequence(), acknowledged + 1) << "at most the one that was under way";
+    EXPECT_LE((*ledger)->last_sequence(), acknowledged + 1)
+        << "at most one more commit was running";
     EXPECT_EQ((*ledger)->last_job_number(), (*ledger)->last_sequence())
         << "commands and tables agree";
     for (uint64_t n = 1; n <= acknowledged; n += 1 + n / 10)

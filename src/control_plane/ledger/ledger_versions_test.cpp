@@ -17,7 +17,7 @@ namespace {
 
 using domain::JobState;
 
-TEST(LedgerFile, AForeignOrNewerDatabaseIsRefused) {
+TEST(LedgerFile, RejectsDatabasesOfOtherProgramsAndNewerVersions) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ASSERT_TRUE((*sqlite::Connection::open(path))->run("CREATE TABLE cats (name TEXT)"));
@@ -33,7 +33,7 @@ TEST(LedgerFile, AForeignOrNewerDatabaseIsRefused) {
   EXPECT_EQ(open_sqlite(directory.path() + "/no/ledger.db").error().kind, Kind::not_found);
 }
 
-TEST(LedgerFile, RecordsThatCannotBeReadAreSetAsideAndTheRestIsThere) {
+TEST(LedgerFile, SetsUnreadableRecordsAsideAndKeepsTheRest) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   const ResourceRecord queue{"job_queue", {"us-east-1", "quick"}, 0, true, Json::object()};
@@ -64,18 +64,18 @@ TEST(LedgerFile, RecordsThatCannotBeReadAreSetAsideAndTheRestIsThere) {
     ASSERT_TRUE(ledger) << ledger.error().message;
     EXPECT_EQ((*ledger)->live_jobs()->size(), 1u);
     EXPECT_EQ((*ledger)->find_job({"us-east-1", "no-phase"}).error().kind, Kind::not_found);
-    EXPECT_EQ((*ledger)->last_job_number(), 6u) << "their numbers are not given again";
+    EXPECT_EQ((*ledger)->last_job_number(), 6u) << "their numbers are not assigned again";
     EXPECT_EQ((*ledger)->resources()->size(), 1u);
     JobQuery query;
     query.region = "us-east-1";
     EXPECT_EQ((*ledger)->list_jobs(query)->jobs.size(), 1u)
-        << "a finished one that is broken fails no list";
+        << "a corrupt finished job fails no list";
     const auto aside = read_set_aside(path);
     ASSERT_TRUE(aside) << aside.error().message;
     ASSERT_EQ(aside->size(), 9u);
     const auto records = (*ledger)->records();
     ASSERT_TRUE(records) << records.error().message;
-    EXPECT_EQ(records->all.size(), 1u) << "bob's";
+    EXPECT_EQ(records->all.size(), 1u) << "only bob's is readable";
     EXPECT_EQ(aside->at(0).name, "us-east-1/not-json");
     EXPECT_EQ(aside->at(0).reason, "ledger: a job's record is not JSON");
     EXPECT_EQ(aside->at(1).number, 3);
@@ -93,7 +93,7 @@ TEST(LedgerFile, RecordsThatCannotBeReadAreSetAsideAndTheRestIsThere) {
   EXPECT_EQ(*record, 4) << "the whole row is kept";
 }
 
-TEST(LedgerFile, NothingIsSetAsideOfASoundOne) {
+TEST(LedgerFile, SetsNothingAsideIfAllRecordsAreReadable) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   EXPECT_EQ(read_set_aside(path).error().kind, Kind::not_found);
@@ -108,14 +108,14 @@ void make_fourth_version(const std::string& path) {
     ASSERT_TRUE((*sqlite::Connection::open(path))->run(statement)) << statement;
 }
 
-// Removes what version 4 added as well.
+// Also removes what version 4 added.
 void make_third_version(const std::string& path) {
   make_fourth_version(path);
   for (const char* statement : {"DROP TABLE usages", "PRAGMA user_version = 3"})
     ASSERT_TRUE((*sqlite::Connection::open(path))->run(statement)) << statement;
 }
 
-TEST(LedgerFile, ACopyIsMadeBeforeAMigrationAndADowngradeSaysTheWayBack) {
+TEST(LedgerFile, CopiesTheFileBeforeAMigrationAndExplainsTheDowngrade) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
@@ -141,7 +141,7 @@ TEST(LedgerFile, RestoresTheCopyAndKeepsTheReplacedFile) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
-  EXPECT_EQ(restore_copy(path).error().kind, Kind::not_found) << "it was never of another version";
+  EXPECT_EQ(restore_copy(path).error().kind, Kind::not_found) << "it never had another version";
   make_third_version(path);
   ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(2)}, {a_job(2, "b")}, {}}));
   const auto restored = restore_copy(path);
@@ -163,7 +163,7 @@ TEST(LedgerFile, RestoresTheCopyAndKeepsTheReplacedFile) {
   EXPECT_FALSE(restore_copy(foreign));
 }
 
-// Removes what version 3 added as well.
+// Also removes what version 3 added.
 void make_second_version(const std::string& path) {
   make_third_version(path);
   for (const char* statement :
@@ -194,10 +194,10 @@ TEST(LedgerFile, MigratesTheFirstVersion) {
   EXPECT_EQ((*ledger)->list_jobs(query)->jobs.size(), 1u);
   EXPECT_TRUE((*ledger)->resources());
   ledger = open_sqlite(path);
-  EXPECT_TRUE(ledger) << "and it stays so";
+  EXPECT_TRUE(ledger) << "it opens again after the migration";
 }
 
-TEST(LedgerFile, TheThirdVersionHasNoUsage) {
+TEST(LedgerFile, MigratesTheThirdVersionWithoutUsage) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "a")}, {}, {}}));
@@ -208,7 +208,7 @@ TEST(LedgerFile, TheThirdVersionHasNoUsage) {
   EXPECT_EQ((*ledger)->find_job(1)->key.name, "a");
 }
 
-TEST(LedgerFile, TheFourthVersionHasNoRecords) {
+TEST(LedgerFile, MigratesTheFourthVersionWithoutRecords) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "a")}, {}, {}}));
@@ -219,7 +219,7 @@ TEST(LedgerFile, TheFourthVersionHasNoRecords) {
   EXPECT_EQ((*ledger)->find_job(1)->key.name, "a");
 }
 
-TEST(LedgerFile, TheStatusesOfBatchJobsAreReadOffTheSecondVersion) {
+TEST(LedgerFile, MigratesTheStatusesOfBatchJobsOfTheSecondVersion) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   std::vector<domain::Job> jobs;

@@ -45,9 +45,8 @@ INSTANTIATE_TEST_SUITE_P(OfEachKind, PostgresFaults,
                                                              : "answer";
                          });
 
-// Cuts the connection at each request of three commits in turn. Each commit is carried out once,
-// and is acknowledged: the ledger finds out what became of it.
-TEST_P(PostgresFaults, ACommitIsCarriedOutOnceWhereverItsConnectionIsCut) {
+// Cuts the connection at each request of three commits in turn.
+TEST_P(PostgresFaults, ACommitIsCarriedOutOnceAndAcknowledgedIfItsConnectionIsLost) {
   uint64_t number = 0;
   bool was_cut = true;
   for (uint64_t request = 1; was_cut; ++request) {
@@ -75,8 +74,8 @@ TEST_P(PostgresFaults, ACommitIsCarriedOutOnceWhereverItsConnectionIsCut) {
   for (uint64_t each = 1; each <= number; ++each) EXPECT_TRUE(ledger->find_job(each)) << each;
 }
 
-// The same with updates, which take one more request when the job is new.
-TEST_P(PostgresFaults, AnUpdateIsCarriedOutOnceWhereverItsConnectionIsCut) {
+// An update takes one more request if the job is new.
+TEST_P(PostgresFaults, AnUpdateIsCarriedOutOnceIfItsConnectionIsLost) {
   auto first = *open_test_postgres(direct_);
   ASSERT_TRUE(first->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
   uint64_t sequence = 1;
@@ -98,7 +97,7 @@ TEST_P(PostgresFaults, AnUpdateIsCarriedOutOnceWhereverItsConnectionIsCut) {
   EXPECT_GT(sequence, 3u);
 }
 
-TEST(PostgresFault, AnEndedSessionIsReplaced) {
+TEST(PostgresFault, ReplacesASessionThatTheServerEnded) {
   auto& server = TestServer::shared();
   const PostgresSettings settings{new_test_postgres()};
   auto ledger = *open_test_postgres(settings);
@@ -113,7 +112,7 @@ TEST(PostgresFault, AnEndedSessionIsReplaced) {
   static_cast<void>(server);
 }
 
-TEST(PostgresFault, ALostCommitEndsNoSessionOfAnotherDatabase) {
+TEST(PostgresFault, EndsNoSessionOfAnotherDatabaseAfterALostCommit) {
   const PostgresSettings settings{new_test_postgres()};
   auto ledger = *open_test_postgres(settings);  // with the number 1
   auto other = *postgres::Connection::open({new_test_postgres(), "", "trainyard writer 1"});
@@ -127,9 +126,8 @@ TEST(PostgresFault, ALostCommitEndsNoSessionOfAnotherDatabase) {
   EXPECT_TRUE(other->run({"SELECT 1"}));
 }
 
-// The database is gone for a while: commits are refused, none is acknowledged, and none happens
-// later.
-TEST(PostgresFault, ARestartedServerHasAllAcknowledgedCommits) {
+// While the database is not reachable, commits fail, and are not carried out later.
+TEST(PostgresFault, KeepsAllAcknowledgedCommitsOverARestartOfTheServer) {
   TestServer own;
   const PostgresSettings settings{own.url("postgres")};
   auto ledger = *open_test_postgres(settings);
@@ -146,29 +144,29 @@ TEST(PostgresFault, ARestartedServerHasAllAcknowledgedCommits) {
   EXPECT_EQ(ledger->find_job(1)->key.name, "a");
 }
 
-// A commit whose callers were told that it failed turns out to be durable: state in memory lacks
-// it, so that the process must start again.
-TEST(PostgresFault, ARefusedCommitThatIsDurableEndsTheProcess) {
+// The state in memory does not include the commit, so the process must be restarted.
+TEST(PostgresFault, AcceptsNoMoreCommitsIfAFailedCommitIsDurable) {
   auto& server = TestServer::shared();
   const std::string database = server.new_database();
   const PostgresSettings direct{server.url(database)};
   ASSERT_TRUE(prepare_postgres(direct, a_test_owner()));
   auto relay = std::make_unique<Relay>(server.socket());
   PostgresSettings through{TestServer::url_at(relay->socket_directory(), database)};
-  // Opening must not take this long, even on a slow machine; the refused commit takes three times.
+  // Opening takes less than this, even on a slow machine. The failing commit takes three times
+  // this.
   through.answer_timeout = 3s;
   auto ledger = *open_postgres(through, *take_test_lease(direct));
   ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
-  // The commit takes two requests, since its statements are prepared. Its last answer is held back,
-  // and no new connection comes about.
+  // The commit takes two requests, since its statements are prepared. The last answer is delayed,
+  // and new connections fail.
   relay->stall_after(2);
   const auto refused = ledger->commit({{a_command(2)}, {a_job(2, "b")}, {}});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(ledger->failure(), "") << "it is not known yet";
+  EXPECT_EQ(ledger->failure(), "") << "the outcome is not known yet";
   relay->stall(false);
   const auto next = ledger->commit({{a_command(2)}, {a_job(2, "c")}, {}});
   ASSERT_FALSE(next);
-  EXPECT_NE(ledger->failure().find("turned out to be durable"), std::string::npos)
+  EXPECT_NE(ledger->failure().find("holds a commit that was reported as failed"), std::string::npos)
       << next.error().message;
   ledger.reset();
   ledger = *open_test_postgres(direct);
@@ -176,7 +174,7 @@ TEST(PostgresFault, ARefusedCommitThatIsDurableEndsTheProcess) {
   EXPECT_EQ(ledger->find_job(2)->key.name, "b");
 }
 
-TEST(PostgresFault, ALedgerOfAnotherVersionOrOwnerIsRefused) {
+TEST(PostgresFault, RejectsALedgerOfAnotherVersionOrOwner) {
   auto& server = TestServer::shared();
   const std::string database = server.new_database();
   const PostgresSettings settings{server.url(database)};
@@ -208,7 +206,7 @@ TEST(PostgresFault, ALedgerOfAnotherVersionOrOwnerIsRefused) {
   EXPECT_NE(absent.error().message.find("\"absent\" does not exist"), std::string::npos);
 }
 
-TEST(PostgresFault, RecordsThatCannotBeReadAreSetAside) {
+TEST(PostgresFault, SetsUnreadableRecordsAside) {
   auto& server = TestServer::shared();
   const std::string database = server.new_database();
   const PostgresSettings settings{server.url(database)};
@@ -230,7 +228,7 @@ TEST(PostgresFault, RecordsThatCannotBeReadAreSetAside) {
     auto ledger = open_test_postgres(settings, kCommandsMax, check);
     ASSERT_TRUE(ledger) << ledger.error().message;
     EXPECT_EQ((*ledger)->live_jobs()->size(), 1u);
-    EXPECT_EQ((*ledger)->last_job_number(), 10u) << "their numbers are not given again";
+    EXPECT_EQ((*ledger)->last_job_number(), 10u) << "their numbers are not assigned again";
     EXPECT_EQ((*ledger)->resources()->size(), 1u);
     EXPECT_EQ((*ledger)->records()->all.size(), 1u);
   }
@@ -246,7 +244,7 @@ TEST(PostgresFault, RecordsThatCannotBeReadAreSetAside) {
   EXPECT_EQ(rows.text(3, 1), "ann");
 }
 
-TEST(PostgresFault, TheOldestCommandsGo) {
+TEST(PostgresFault, DropsTheOldestCommands) {
   const PostgresSettings settings{new_test_postgres()};
   uint64_t last = 0;
   for (int start = 0; start < 2; ++start) {

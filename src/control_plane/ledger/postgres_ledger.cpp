@@ -16,11 +16,11 @@
 namespace trainyard::ledger {
 namespace {
 
-// A commit whose connection is lost is tried this often before it is refused: a server that is
-// restarted takes longer than one try.
+// The tries of a commit whose connection is lost, before it fails: a restart of the database server
+// takes longer than one try.
 constexpr int kCommitTriesMax = 3;
 constexpr int kReadTriesMax = 2;
-// Some megabytes, and some milliseconds, of the log at once.
+// Rows of the log that are read at once: some megabytes, in some milliseconds.
 constexpr int64_t kReplayPageRows = 1'000;
 
 const std::string kJobs(kJobColumns);
@@ -46,7 +46,7 @@ class PostgresLedger final : public Ledger {
     };
     last_sequence_ = uint64_t(TRY(number("SELECT coalesce(max(sequence), 0) FROM commands")));
     first_sequence_ = uint64_t(TRY(number("SELECT coalesce(min(sequence), 1) FROM commands")));
-    // The numbers of children that were not created yet are assigned too.
+    // The numbers of children that were not created yet are assigned, too.
     const int64_t last = TRY(number("SELECT coalesce(max(number), 0) FROM jobs"));
     const int64_t reserved = TRY(number(
         "SELECT coalesce((SELECT number + reserved FROM jobs WHERE reserved > 0 ORDER BY number "
@@ -94,7 +94,7 @@ class PostgresLedger final : public Ledger {
   Result<std::vector<domain::Job>> children(const ChildQuery& query) override {
     return read([&](postgres::Connection& connection) -> Result<std::vector<domain::Job>> {
       return on_postgres::jobs_of(connection,
-                                  TRY(connection.run(on_postgres::query_of(question_of(query)))));
+                                  TRY(connection.run(on_postgres::query_of(build_sql(query)))));
     });
   }
 
@@ -117,10 +117,10 @@ class PostgresLedger final : public Ledger {
 
   Result<JobPage> list_jobs(const JobQuery& query) override {
     if (query.jobs_max == 0) return invalid("jobs_max must be at least 1");
-    const postgres::Query question =
-        on_postgres::query_of(TRY(question_of(query, Dialect::postgres)));
+    const postgres::Query numbered =
+        on_postgres::query_of(TRY(build_sql(query, Dialect::postgres)));
     return read([&](postgres::Connection& connection) -> Result<JobPage> {
-      return page_of(query, on_postgres::jobs_of(connection, TRY(connection.run_once(question))));
+      return page_of(query, on_postgres::jobs_of(connection, TRY(connection.run_once(numbered))));
     });
   }
 
@@ -160,11 +160,11 @@ class PostgresLedger final : public Ledger {
 
   Result<std::vector<ResourceRecord>> definitions(const DefinitionQuery& query) override {
     return read([&](postgres::Connection& connection) -> Result<std::vector<ResourceRecord>> {
-      return resources_of(TRY(connection.run_once(on_postgres::query_of(question_of(query)))));
+      return resources_of(TRY(connection.run_once(on_postgres::query_of(build_sql(query)))));
     });
   }
 
-  // In pages: the whole log may be some hundred megabytes.
+  // Reads in pages, since the log may have some hundred megabytes.
   Result<void> replay(const std::function<Result<void>(const CommandRecord&)>& each) override {
     for (int64_t after = 0;;) {
       auto page = TRY(read([&](postgres::Connection& connection) -> Result<postgres::Rows> {
@@ -186,7 +186,7 @@ class PostgresLedger final : public Ledger {
   // A commit whose connection was lost.
   struct Unresolved {
     uint64_t before, after;
-    bool refused;  // its callers were told that it failed
+    bool refused;  // it was already reported as failed
   };
 
   Result<void> check_sequence(const Batch& batch) const;
@@ -213,7 +213,7 @@ class PostgresLedger final : public Ledger {
     });
   }
 
-  // Calls `body` with a free reader; again with a new one if its connection turns out to be lost.
+  // Calls `body` with a free reader, and again with a new one if the reader's connection is lost.
   template <class Body>
   auto read(Body body) -> decltype(body(std::declval<postgres::Connection&>())) {
     std::unique_ptr<postgres::Connection> reader = take_reader();
@@ -236,7 +236,7 @@ class PostgresLedger final : public Ledger {
     return result;
   }
 
-  // nullptr: a new one may be opened.
+  // Returns nullptr if the caller is to open a new reader.
   std::unique_ptr<postgres::Connection> take_reader() {
     MutexLock lock(mutex_);
     reader_returned_.wait(lock, [&]() REQUIRES(mutex_) { return readers_in_use_ < kReadersMax; });
@@ -309,8 +309,6 @@ Result<void> PostgresLedger::commit(const Batch& batch) {
       if (!outcome && outcome.error().kind == Kind::conflict) return fail(outcome.error().message);
       done = outcome ? Result<void>() : Result<void>(outcome.error());
       if (!outcome) continue;
-      if (*outcome == AfterLoss::restart)
-        return fail("a commit whose outcome was unknown turned out to be durable");
       durable = *outcome == AfterLoss::committed;
       if (durable) break;
     }
@@ -318,7 +316,7 @@ Result<void> PostgresLedger::commit(const Batch& batch) {
     if (done) break;
     if (!writer_->lost()) return done;
     unresolved_ = Unresolved{before, after, false};
-    // Without a command there is no number by which to find out.
+    // A commit without commands changes no sequence number that would show its outcome.
     if (before == after && commit_sent_) return fail("the outcome of a commit is unknown");
   }
   if (!done) {
@@ -332,7 +330,7 @@ Result<void> PostgresLedger::commit(const Batch& batch) {
   return {};
 }
 
-// Nothing has changed when it fails, unless the connection is lost.
+// Commits once. If it fails, nothing has changed, unless the connection is lost.
 Result<void> PostgresLedger::try_commit(const Batch& batch) {
   commit_sent_ = false;
   auto written = write(batch);
@@ -343,8 +341,8 @@ Result<void> PostgresLedger::try_commit(const Batch& batch) {
     written = done.error();
   }
   if (!writer_->lost()) static_cast<void>(writer_->run({"ROLLBACK"}));
-  // The statements were sent together: the rows of a new writer may have been in the way before the
-  // answer about the fencing was read.
+  // The statements were sent together: rows of a new writer may have caused the conflict before the
+  // answer to check_fencing() was read.
   if (written.error().kind != Kind::conflict || writer_->lost()) return written;
   const auto held = writer_->run(on_postgres::check_fencing(fencing_));
   if (held && held->count() != 1) return fail(on_postgres::kFenced);
@@ -357,7 +355,7 @@ Result<void> PostgresLedger::write(const Batch& batch) {
   std::vector<postgres::Query> statements{{"BEGIN"}, on_postgres::check_fencing(fencing_)};
   std::move(writes.statements.begin(), writes.statements.end(), std::back_inserter(statements));
   const uint64_t last = last_sequence_ + batch.commands.size();
-  // Drops what an earlier server left, commit by commit.
+  // If an earlier server left more, each commit drops a part of it.
   next_first_sequence_ = first_sequence_;
   if (last >= first_sequence_ + commands_max_ + kCommandsDroppedAtOnce - 1) {
     next_first_sequence_ += kCommandsDroppedAtOnce;
@@ -373,7 +371,8 @@ Result<void> PostgresLedger::write(const Batch& batch) {
   return {};
 }
 
-// Finds out what became of the last commit, over a new connection.
+// Determines the outcome of the last commit over a new connection. Errors: conflict, if memory and
+// database differ or another server is the writer; those of the connection.
 Result<AfterLoss> PostgresLedger::resolve() {
   writer_.reset();
   const uint64_t found = TRY(durable_sequence());
@@ -381,7 +380,14 @@ Result<AfterLoss> PostgresLedger::resolve() {
   unresolved_.reset();
   log(Level::warning, "ledger", "connected to PostgreSQL again",
       {{"last_sequence", std::to_string(found)}});
-  return after_loss(lost.before, lost.after, found, lost.refused);
+  const AfterLoss outcome = after_loss(lost.before, lost.after, found, lost.refused);
+  if (outcome != AfterLoss::restart) return outcome;
+  const bool may_be_committed = lost.after != lost.before && !lost.refused;
+  return conflict("the database holds sequence number " + std::to_string(found) + ", expected " +
+                  std::to_string(lost.before) +
+                  (may_be_committed ? " or " + std::to_string(lost.after) : "") +
+                  ": it was changed by another program, restored from a backup, or holds a commit "
+                  "that was reported as failed");
 }
 
 // Waits until the transaction of the lost connection has ended: it holds a lock on the row of the

@@ -15,7 +15,7 @@ using sqlite::Statement;
 
 constexpr size_t kReasonBytesMax = 1'000;  // of one record's error, which may quote the record
 
-// The table is independent of the numbered versions: a server that does not know it ignores it.
+// The table is independent of the numbered versions: an earlier server ignores it.
 constexpr const char* kTable = R"(
 CREATE TABLE IF NOT EXISTS set_aside (
   place INTEGER PRIMARY KEY,
@@ -35,8 +35,8 @@ struct Unreadable {
   std::string region, key;  // a record of a front end has only the key
 };
 
-// Describes what is wrong with a record; nothing when it is valid. Errors: of the disk, for
-// example; then the record is neither valid nor invalid.
+// Describes what is wrong with a record; nullopt if it is valid. Errors: the record could not be
+// checked, for example because the disk failed.
 Result<std::optional<std::string>> fault_of(JobReader& reader, const Statement& row) {
   const auto job = reader.read(row);
   if (!job && job.error().kind != Kind::corrupt) return job.error();
@@ -63,7 +63,7 @@ Result<std::vector<Unreadable>> unreadable_jobs(Connection& connection) {
   return found;
 }
 
-// Returns an error that the resource's owner may see too, or nothing when the resource is valid.
+// Returns an error text that users may read, or nullopt if the resource is valid.
 std::optional<std::string> fault_of(const Statement& row, const ResourceCheck& check) {
   const auto resource = resource_of(row);
   if (!resource) return resource.error().message;
@@ -104,7 +104,7 @@ Result<std::vector<Unreadable>> unreadable_records(Connection& connection) {
   return found;
 }
 
-// The whole row as JSON, so that it can be restored.
+// These statements store the whole row as JSON, so that it can be restored.
 constexpr const char* kKeepJob =
     "INSERT INTO set_aside (kind, name, number, reason, record) SELECT 'job', ?, number, ?, "
     "json_object('number', number, 'region', region, 'name', name, 'state', state, 'live', live, "
@@ -144,7 +144,7 @@ Result<void> move(Connection& connection, const Unreadable& each) {
 }
 
 // Errors: not_found: no record was ever set aside.
-Result<void> look_for_table(Connection& connection) {
+Result<void> find_table(Connection& connection) {
   const int64_t tables =
       TRY(connection.integer("SELECT count(*) FROM sqlite_master WHERE name = 'set_aside'"));
   if (tables == 0) return not_found("nothing was set aside");
@@ -156,7 +156,7 @@ Result<void> look_for_table(Connection& connection) {
 Result<std::vector<SetAside>> read_set_aside(const std::string& path) {
   const auto connection = TRY(Connection::open(path, sqlite::Access::read));
   std::vector<SetAside> found;
-  if (const auto there = look_for_table(*connection); !there)
+  if (const auto there = find_table(*connection); !there)
     return there.error().kind == Kind::not_found ? Result(found)
                                                  : Result<std::vector<SetAside>>(there.error());
   Statement rows = TRY(
@@ -186,7 +186,7 @@ Result<void> set_aside_unreadable(Connection& connection, const ResourceCheck& c
 Result<void> make_set_aside_table(Connection& connection) { return connection.run(kTable); }
 
 Result<int64_t> last_number_set_aside(Connection& connection) {
-  const auto there = look_for_table(connection);
+  const auto there = find_table(connection);
   if (!there && there.error().kind == Kind::not_found) return 0;
   TRY(there);
   return connection.integer(

@@ -8,8 +8,8 @@
 #include "base/thread_safety.hpp"
 #include "ledger/job_reader.hpp"
 #include "ledger/ledger.hpp"
-#include "ledger/questions.hpp"
 #include "ledger/set_aside.hpp"
+#include "ledger/sql_query.hpp"
 #include "ledger/tables.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/file_watch.hpp"
@@ -20,9 +20,9 @@ namespace {
 using sqlite::Connection;
 using sqlite::Statement;
 
-// Binds the parameters of a question, in order.
-void bind_all(Statement& rows, const Question& question) {
-  for (const auto& parameter : question.parameters)
+// Binds the parameters of a query, in order.
+void bind_all(Statement& rows, const SqlQuery& sql_query) {
+  for (const auto& parameter : sql_query.parameters)
     std::visit([&](const auto& value) { rows.bind(value); }, parameter);
 }
 
@@ -58,7 +58,7 @@ class SqliteLedger final : public Ledger {
     const auto written = write(batch);
     const auto done = written ? writer_->run("COMMIT") : written;
     if (!done) {
-      // Fails only when SQLite has rolled back by itself (as on a full disk).
+      // This fails only if SQLite has rolled back by itself (as on a full disk).
       const auto rolled_back = writer_->run("ROLLBACK");
       static_cast<void>(rolled_back);
       if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
@@ -125,10 +125,10 @@ class SqliteLedger final : public Ledger {
   }
 
   Result<std::vector<domain::Job>> children(const ChildQuery& query) override {
-    const Question question = question_of(query);
+    const SqlQuery sql_query = build_sql(query);
     return read([&](Connection& connection) -> Result<std::vector<domain::Job>> {
-      Statement rows = TRY(connection.prepare(question.sql));
-      bind_all(rows, question);
+      Statement rows = TRY(connection.prepare(sql_query.sql));
+      bind_all(rows, sql_query);
       return JobReader(connection).read_all(rows);
     });
   }
@@ -152,10 +152,10 @@ class SqliteLedger final : public Ledger {
 
   Result<JobPage> list_jobs(const JobQuery& query) override {
     if (query.jobs_max == 0) return invalid("jobs_max must be at least 1");
-    const Question question = TRY(question_of(query, Dialect::sqlite));
+    const SqlQuery sql_query = TRY(build_sql(query, Dialect::sqlite));
     return read([&](Connection& connection) -> Result<JobPage> {
-      Statement rows = TRY(connection.prepare_once(question.sql));
-      bind_all(rows, question);
+      Statement rows = TRY(connection.prepare_once(sql_query.sql));
+      bind_all(rows, sql_query);
       return page_of(query, TRY(JobReader(connection).read_all(rows)));
     });
   }
@@ -197,10 +197,10 @@ class SqliteLedger final : public Ledger {
   }
 
   Result<std::vector<ResourceRecord>> definitions(const DefinitionQuery& query) override {
-    const Question question = question_of(query);
+    const SqlQuery sql_query = build_sql(query);
     return read([&](Connection& connection) -> Result<std::vector<ResourceRecord>> {
-      Statement rows = TRY(connection.prepare_once(question.sql));
-      bind_all(rows, question);
+      Statement rows = TRY(connection.prepare_once(sql_query.sql));
+      bind_all(rows, sql_query);
       std::vector<ResourceRecord> found;
       while (TRY(rows.step())) found.push_back(TRY(resource_of(rows)));
       return found;
@@ -261,7 +261,7 @@ class SqliteLedger final : public Ledger {
   // Requires: `last` is the number of the last command.
   Result<void> drop_old_commands(uint64_t last) {
     if (last < commands_max_ + kCommandsDroppedAtOnce) return {};
-    // Drops what an earlier version left, commit by commit.
+    // If an earlier server left more, each commit drops a part of it.
     Statement oldest = TRY(writer_->prepare("SELECT min(sequence) FROM commands"));
     TRY(oldest.step());
     const auto first = uint64_t(oldest.integer(0));
@@ -353,7 +353,7 @@ class SqliteLedger final : public Ledger {
     return replace.bind(arn).bind(text_of(tags)).run();
   }
 
-  // Calls `body` with a free reader; in memory that is the writer itself, one call at a time.
+  // Calls `body` with a free reader. A ledger in memory has only the writer: calls then take turns.
   template <class Body>
   auto read(Body body) -> decltype(body(std::declval<Connection&>())) {
     MutexLock lock(mutex_);
@@ -389,7 +389,7 @@ class SqliteLedger final : public Ledger {
   const bool in_memory_;
   const uint64_t commands_max_;
   sqlite::FileWatch watch_;             // before the connections that use it
-  std::unique_ptr<Connection> writer_;  // for commit(); in memory, for the holder of mutex_
+  std::unique_ptr<Connection> writer_;  // used by commit(); in memory by the holder of mutex_
   std::atomic<uint64_t> last_sequence_ = 0;
   std::atomic<domain::JobNumber> last_job_number_ = 0;
 

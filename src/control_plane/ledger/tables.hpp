@@ -12,17 +12,15 @@ namespace trainyard::ledger {
 
 inline constexpr int64_t kNoStage = -1;  // batch_status of jobs that are in no queue
 
-// Before a database of an earlier version is changed, a copy is made next to it (copy_path()).
-// `path` is the database file.
-// The version of the tables that this program makes.
-int64_t file_version();
-// Errors: conflict, when the database belongs to another program or a newer version; the error that
-// prevents the copy (a full disk): then nothing was changed.
+// Creates the tables, or migrates those of an earlier version; before that it makes a copy next to
+// the file (copy_path()). `path` is the database file. Errors: conflict, if the database belongs to
+// another program or a newer version; the error that prevents the copy (a full disk). After an
+// error nothing has changed.
 Result<void> make_tables(sqlite::Connection& connection, const std::string& path);
 
-// The version of the tables that this program makes.
+// Returns the version of the tables that this program creates.
 int64_t file_version();
-// Errors: conflict, when the database belongs to another program.
+// Errors: conflict, if the database belongs to another program.
 Result<void> check_application(sqlite::Connection& connection);
 // Writes the whole database to another file, which it replaces.
 Result<void> copy_ledger(sqlite::Connection& connection, const std::string& copy);

@@ -51,12 +51,12 @@ Result<domain::Records> records_of(Connection& connection) {
   return records;
 }
 
-Query query_of(const Question& question) {
+Query query_of(const SqlQuery& sql_query) {
   Query query;
   int number = 0;
-  for (const char each : question.sql)
+  for (const char each : sql_query.sql)
     query.sql += each == '?' ? "$" + std::to_string(++number) : std::string(1, each);
-  for (const auto& parameter : question.parameters)
+  for (const auto& parameter : sql_query.parameters)
     std::visit([&](const auto& value) { query.values.emplace_back(value); }, parameter);
   return query;
 }

@@ -18,7 +18,7 @@ std::vector<domain::Job> jobs_of(postgres::Connection& connection, const postgre
 Result<ResourceRecord> resource_at(const postgres::Rows& rows, size_t row);
 // Reads all rows of the table `records`.
 Result<domain::Records> records_of(postgres::Connection& connection);
-// Numbers the parameters of a question, as PostgreSQL wants them.
-postgres::Query query_of(const Question& question);
+// Converts the question marks of a query to PostgreSQL's `$1`, `$2`, ..
+postgres::Query query_of(const SqlQuery& sql_query);
 
 }  // namespace trainyard::ledger::on_postgres

@@ -17,7 +17,7 @@ using postgres::Rows;
 
 constexpr size_t kReasonBytesMax = 1'000;  // of one record's error, which may quote the record
 
-// A record that cannot be read, and the statements that move it. `$1`, `$2`: its name and reason.
+// An unreadable record, and the statements that move it. `$1`, `$2`: its name and reason.
 struct Damaged {
   std::string kind, name, reason;
   Query keep, remove;

@@ -1,5 +1,5 @@
-// Moves records of a ledger on PostgreSQL that cannot be read out of the tables, as set_aside.hpp
-// does in SQLite. Private to this module.
+// Sets unreadable records of a ledger on PostgreSQL aside, as set_aside.hpp does in SQLite. Private
+// to this module.
 //
 // Threads: each call uses its connection alone. Errors: those of the connection.
 #pragma once
@@ -17,8 +17,8 @@ Result<void> set_aside_unreadable(postgres::Connection& connection, uint64_t fen
                                   const ResourceCheck& check);
 Result<int64_t> last_number_set_aside(postgres::Connection& connection);
 
-// Locks the row of the lease for the current transaction. Errors: conflict, when another server is
-// the writer.
+// Builds the query that locks the row of the lease for the current transaction. It returns no row
+// if another server is the writer.
 postgres::Query check_fencing(uint64_t fencing);
 inline constexpr const char* kFenced =
     "another server has become the writer of the ledger; this one must be started again";

@@ -6,7 +6,7 @@ namespace {
 using postgres::Connection;
 using postgres::Fault;
 
-// Names are compared as bytes, as SQLite compares them.
+// Columns compare texts as bytes (COLLATE "C"), as SQLite does.
 constexpr const char* kTables = R"(
 CREATE SCHEMA IF NOT EXISTS trainyard_ledger;
 CREATE TABLE IF NOT EXISTS ledger (
@@ -110,7 +110,7 @@ Result<std::unique_ptr<Connection>> connect(const PostgresSettings& settings,
   auto connection = TRY(
       Connection::open({settings.url, settings.password, application, settings.answer_timeout}));
   TRY(connection->run_script(kSession));
-  // A commit is durable before it is acknowledged, whatever the server's default is.
+  // Commits must be durable before they are acknowledged, also if the server's default is `off`.
   TRY(
       connection->run({"SELECT set_config('synchronous_commit', 'on', false) WHERE "
                        "current_setting('synchronous_commit') = 'off'"}));
@@ -150,7 +150,7 @@ Result<bool> has_tables(Connection& connection) {
 }
 
 Result<void> create_tables(Connection& connection, const LedgerOwner& owner) {
-  // One transaction. The lock is for servers that start at the same time.
+  // Runs in one transaction. The lock serialises servers that start at the same time.
   TRY(connection.run_script("BEGIN; SELECT pg_advisory_xact_lock(1415138375)"));
   auto made = connection.run_script(kTables);
   if (made) {

@@ -95,7 +95,7 @@ Writes writes_of(const Batch& batch, domain::JobNumber last_job_number) {
   auto& statements = writes.statements;
   for (const CommandRecord& command : batch.commands) statements.push_back(command_write(command));
   for (const domain::Job& job : batch.jobs) {
-    // A larger number is new; a smaller one may be that of a child that was not created yet.
+    // A larger number is new; a smaller one may belong to a child that was not created yet.
     if (job.number > last_job_number) {
       statements.push_back(insert_of(job));
       continue;

@@ -1,5 +1,5 @@
-// Builds the SQL of queries for jobs and definitions, in the dialect of a database, and the pages
-// of their answers. Private to this module.
+// Builds the SQL of queries for jobs and definitions, in the dialect of a database, and pages from
+// their rows. Private to this module.
 //
 // Threads: pure functions. Errors: invalid (a token that no list returned).
 #pragma once
@@ -21,8 +21,8 @@ inline constexpr std::string_view kJobColumns = "SELECT spec, progress, parent F
 inline constexpr std::string_view kResourceColumns =
     "SELECT kind, region, name, revision, active, body FROM nouns ";
 
-// SQL that is built together with its parameters, in order; each is a question mark in the text.
-struct Question {
+// SQL with its parameters, in the order of their question marks in the text.
+struct SqlQuery {
   std::string sql;
   std::vector<std::variant<int64_t, std::string>> parameters;
 
@@ -32,14 +32,14 @@ struct Question {
   }
 };
 
-Result<Question> question_of(const JobQuery& query, Dialect dialect);
-Question question_of(const ChildQuery& query);
-Question question_of(const DefinitionQuery& query);
+Result<SqlQuery> build_sql(const JobQuery& query, Dialect dialect);
+SqlQuery build_sql(const ChildQuery& query);
+SqlQuery build_sql(const DefinitionQuery& query);
 
-// Makes a page of the answer, which has one job more than requested if there is a next page.
+// Makes a page of the found jobs, which are one more than requested if there is a next page.
 JobPage page_of(const JobQuery& query, std::vector<domain::Job> jobs);
 
-// The rank of the API's status of a job, for sorting.
+// Returns the rank by which jobs are sorted by status.
 int64_t status_order(domain::JobState state);
 
 }  // namespace trainyard::ledger

@@ -1,4 +1,4 @@
-#include "ledger/questions.hpp"
+#include "ledger/sql_query.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -43,15 +43,17 @@ struct Position {
 };
 
 Result<Position> position_of(const JobQuery& query) {
-  const auto bad = [] { return invalid("invalid NextToken: it was not returned by this list"); };
+  const auto invalid_token = [] {
+    return invalid("invalid NextToken: it was not returned by this list");
+  };
   const auto text = from_base64(query.token);
-  if (!text) return bad();
+  if (!text) return invalid_token();
   const auto json = parse_json(*text);
-  if (!json || !json->is_array() || json->size() != 4) return bad();
+  if (!json || !json->is_array() || json->size() != 4) return invalid_token();
   const Json& token = *json;
   if (token[0] != int(query.sort) || token[1] != query.descending ||
       !token[2].is_number_integer() || !token[3].is_string())
-    return bad();
+    return invalid_token();
   return Position{token[2].get<int64_t>(), token[3].get<std::string>()};
 }
 
@@ -68,97 +70,98 @@ std::string json_member(const std::string& column, const std::string& path) {
 }
 
 // Adds the conditions on the names of jobs.
-void add_names(const JobQuery& query, Dialect dialect, Question& question) {
+void add_names(const JobQuery& query, Dialect dialect, SqlQuery& sql_query) {
   const std::string find = dialect == Dialect::sqlite ? "instr" : "strpos";
   const std::string display_name = dialect == Dialect::sqlite ? "json_extract(spec, '$.batch.name')"
                                                               : json_member("spec", "{batch,name}");
   if (!query.name_contains.empty()) {
-    question.add(" AND (" + find + "(name, ?) > 0", query.name_contains);
+    sql_query.add(" AND (" + find + "(name, ?) > 0", query.name_contains);
     if (query.or_display_name_contains)
-      question.add(" OR (queue <> '' AND " + find + "(" + display_name + ", ?) > 0)",
-                   query.name_contains);
-    question.sql += ")";
+      sql_query.add(" OR (queue <> '' AND " + find + "(" + display_name + ", ?) > 0)",
+                    query.name_contains);
+    sql_query.sql += ")";
   }
   if (query.display_name.empty()) return;
-  question.add(" AND queue <> '' AND (" + display_name + " = ?", query.display_name);
-  if (!query.id_prefix.empty()) question.add(" OR " + find + "(name, ?) = 1", query.id_prefix);
-  question.sql += ")";
+  sql_query.add(" AND queue <> '' AND (" + display_name + " = ?", query.display_name);
+  if (!query.id_prefix.empty()) sql_query.add(" OR " + find + "(name, ?) = 1", query.id_prefix);
+  sql_query.sql += ")";
 }
 
 }  // namespace
 
-Result<Question> question_of(const JobQuery& query, Dialect dialect) {
-  Question question;
+Result<SqlQuery> build_sql(const JobQuery& query, Dialect dialect) {
+  SqlQuery sql_query;
   // This condition makes SQLite use the indexes of jobs that are not children.
-  question.add(std::string(kJobColumns) + "WHERE parent = 0 AND region = ?", query.region);
-  add_names(query, dialect, question);
-  if (query.created_after) question.add(" AND created > ?", to_milliseconds(*query.created_after));
+  sql_query.add(std::string(kJobColumns) + "WHERE parent = 0 AND region = ?", query.region);
+  add_names(query, dialect, sql_query);
+  if (query.created_after) sql_query.add(" AND created > ?", to_milliseconds(*query.created_after));
   if (query.created_before)
-    question.add(" AND created < ?", to_milliseconds(*query.created_before));
+    sql_query.add(" AND created < ?", to_milliseconds(*query.created_before));
   if (query.modified_after)
-    question.add(" AND modified > ?", to_milliseconds(*query.modified_after));
+    sql_query.add(" AND modified > ?", to_milliseconds(*query.modified_after));
   if (query.modified_before)
-    question.add(" AND modified < ?", to_milliseconds(*query.modified_before));
+    sql_query.add(" AND modified < ?", to_milliseconds(*query.modified_before));
   for (size_t i = 0; i < query.states.size(); ++i)
-    question.add(i == 0 ? " AND state IN (?" : ", ?", std::string(to_string(query.states[i])));
-  if (!query.states.empty()) question.sql += ")";
-  if (query.queue) question.add(" AND queue = ?", *query.queue);
+    sql_query.add(i == 0 ? " AND state IN (?" : ", ?", std::string(to_string(query.states[i])));
+  if (!query.states.empty()) sql_query.sql += ")";
+  if (query.queue) sql_query.add(" AND queue = ?", *query.queue);
   if (query.training && dialect == Dialect::sqlite)
-    question.add(" AND (queue = '' OR queue GLOB ?)", std::string(domain::kTrainingQueues) + "*");
+    sql_query.add(" AND (queue = '' OR queue GLOB ?)", std::string(domain::kTrainingQueues) + "*");
   if (query.training && dialect == Dialect::postgres)
-    question.add(" AND (queue = '' OR starts_with(queue, ?))",
-                 std::string(domain::kTrainingQueues));
-  if (query.stage) question.add(" AND batch_status = ?", int64_t(*query.stage));
+    sql_query.add(" AND (queue = '' OR starts_with(queue, ?))",
+                  std::string(domain::kTrainingQueues));
+  if (query.stage) sql_query.add(" AND batch_status = ?", int64_t(*query.stage));
   if (query.warm_pool)
-    question.add(
+    sql_query.add(
         (dialect == Dialect::sqlite ? " AND json_extract(progress, '$.warm_pool.state')"
                                     : " AND " + json_member("progress", "{warm_pool,state}")) +
             " = ?",
         std::string(to_string(*query.warm_pool)));
 
   const std::string beyond = query.descending ? "<" : ">";
-  const std::string way = query.descending ? " DESC" : "";
+  const std::string order = query.descending ? " DESC" : "";
   const std::string column = query.sort == JobQuery::Sort::created ? "created" : "status_order";
   if (!query.token.empty()) {
     const Position position = TRY(position_of(query));
     if (query.sort == JobQuery::Sort::name) {
-      question.add(" AND name " + beyond + " ?", position.name);
+      sql_query.add(" AND name " + beyond + " ?", position.name);
     } else {
-      question.add(" AND (" + column + ", name) " + beyond + " (?", position.sort_value);
-      question.add(", ?)", position.name);
+      sql_query.add(" AND (" + column + ", name) " + beyond + " (?", position.sort_value);
+      sql_query.add(", ?)", position.name);
     }
   }
-  question.sql += query.sort == JobQuery::Sort::name ? " ORDER BY name" + way
-                                                     : " ORDER BY " + column + way + ", name" + way;
+  sql_query.sql += query.sort == JobQuery::Sort::name
+                       ? " ORDER BY name" + order
+                       : " ORDER BY " + column + order + ", name" + order;
   // One row more than requested shows if there is a next page.
-  question.add(" LIMIT ?", int64_t(std::min(query.jobs_max, kPageJobsMax)) + 1);
-  return question;
+  sql_query.add(" LIMIT ?", int64_t(std::min(query.jobs_max, kPageJobsMax)) + 1);
+  return sql_query;
 }
 
-Question question_of(const ChildQuery& query) {
-  Question question;
-  question.add(std::string(kJobColumns) + "WHERE parent > 0 AND parent = ?", int64_t(query.array));
-  if (query.stage) question.add(" AND batch_status = ?", int64_t(*query.stage));
-  question.add(" AND number >= ?", int64_t(domain::child_number(query.array, query.first)));
-  question.add(" AND number < ?", int64_t(domain::child_number(query.array, query.end)));
-  question.add(" ORDER BY number LIMIT ?", int64_t(std::min(query.children_max, kPageJobsMax)));
-  return question;
+SqlQuery build_sql(const ChildQuery& query) {
+  SqlQuery sql_query;
+  sql_query.add(std::string(kJobColumns) + "WHERE parent > 0 AND parent = ?", int64_t(query.array));
+  if (query.stage) sql_query.add(" AND batch_status = ?", int64_t(*query.stage));
+  sql_query.add(" AND number >= ?", int64_t(domain::child_number(query.array, query.first)));
+  sql_query.add(" AND number < ?", int64_t(domain::child_number(query.array, query.end)));
+  sql_query.add(" ORDER BY number LIMIT ?", int64_t(std::min(query.children_max, kPageJobsMax)));
+  return sql_query;
 }
 
-Question question_of(const DefinitionQuery& query) {
-  Question question;
-  question.add(std::string(kResourceColumns) + "WHERE kind = ?", std::string(kDefinitionKind));
-  question.add(" AND region = ?", query.region);
-  if (!query.name.empty()) question.add(" AND name = ?", query.name);
-  if (query.revision) question.add(" AND revision = ?", int64_t(*query.revision));
-  if (query.active) question.add(" AND active = ?", int64_t(*query.active));
+SqlQuery build_sql(const DefinitionQuery& query) {
+  SqlQuery sql_query;
+  sql_query.add(std::string(kResourceColumns) + "WHERE kind = ?", std::string(kDefinitionKind));
+  sql_query.add(" AND region = ?", query.region);
+  if (!query.name.empty()) sql_query.add(" AND name = ?", query.name);
+  if (query.revision) sql_query.add(" AND revision = ?", int64_t(*query.revision));
+  if (query.active) sql_query.add(" AND active = ?", int64_t(*query.active));
   if (!query.after_name.empty()) {
-    question.add(" AND (name, -revision) > (?", query.after_name);
-    question.add(", ?)", -int64_t(query.after_revision));
+    sql_query.add(" AND (name, -revision) > (?", query.after_name);
+    sql_query.add(", ?)", -int64_t(query.after_revision));
   }
-  question.add(" ORDER BY name, revision DESC LIMIT ?",
-               int64_t(std::min(query.definitions_max, kPageJobsMax)));
-  return question;
+  sql_query.add(" ORDER BY name, revision DESC LIMIT ?",
+                int64_t(std::min(query.definitions_max, kPageJobsMax)));
+  return sql_query;
 }
 
 JobPage page_of(const JobQuery& query, std::vector<domain::Job> jobs) {
