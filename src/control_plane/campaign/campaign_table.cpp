@@ -144,8 +144,8 @@ Result<void> CampaignTable::change_and_stop(const std::string& campaign, int64_t
   Campaign* found = find_locked(campaign);
   if (!found) return not_found("campaign '" + campaign + "' not found");
   if (found->rows.at(size_t(number - 1)).over()) return cancelled("the row has ended");
-  // Stored in this order, since a server that is killed in between shall not find a campaign that
-  // failed: one that is being stopped ends what is left of it.
+  // The stop is stored first. If the server is killed in between, it then finds a campaign that is
+  // being stopped, and ends its rows, rather than a failed campaign.
   TRY(stop_locked(*found, now, reason));
   return change_locked(*found, number, true, change);
 }

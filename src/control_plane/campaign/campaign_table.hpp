@@ -1,6 +1,6 @@
-// Holds the campaigns in memory, as they are stored, for all threads of the module.
+// CampaignTable holds the stored campaigns in memory, for all threads of the module.
 //
-// A change is durable before it is visible. Rows that are over do not change.
+// A change is durable before it is visible. Rows that have ended do not change.
 //
 // Threads: callable from anywhere (guarded inside). Errors: those of the store; not_found.
 #pragma once
@@ -19,10 +19,10 @@
 
 namespace trainyard::campaign {
 
-// The rows of one campaign in one region that are not over.
+// The rows of a campaign in one region that have not ended.
 struct Work {
   Definition definition;
-  std::string id;  // of the campaign
+  std::string id;  // the campaign's
   Principal started_by;
   bool stopping = false;
   std::string stop_reason;
@@ -37,21 +37,21 @@ class CampaignTable {
   Result<void> add(Campaign campaign, size_t live_max);
   Result<Campaign> find(const std::string& name) const;
   std::vector<Campaign> list() const;  // the newest first
-  // A stopped campaign stays as it is. `reason`: "" for a requested stop.
+  // Does nothing if the campaign is stopped already. `reason`: "" for a requested stop.
   Result<void> stop(const std::string& name, Instant now, const std::string& reason);
   std::vector<Work> work_of(const std::string& region) const;
   std::set<std::string> busy_regions() const;
   bool watches(const std::string& bucket, const std::string& key) const;
-  // Stores rows as they were decided from `before`; rows that have changed meanwhile are left out.
-  // Returns the numbers of the stored rows.
+  // Stores rows, each with the state that it had when it was decided; skips rows whose state has
+  // changed since then. Returns the numbers of the stored rows.
   Result<std::set<int64_t>> put(const std::string& campaign,
                                 const std::vector<std::pair<RowState, Row>>& rows);
-  // Changes one row, unless it is over. `durably` false: only in memory, for progress that can be
-  // determined again.
+  // Changes one row, unless it has ended. With `durably` false only in memory, for progress that
+  // can be determined again.
   Result<void> change(const std::string& campaign, int64_t number, bool durably,
                       const std::function<void(Row&)>& change);
-  // Changes one row, unless it is over, and stops its campaign for it. No reader sees the one
-  // without the other: rows that are all over would mean that the campaign failed.
+  // Changes one row, unless it has ended, and stops its campaign, in one step: readers would take a
+  // campaign whose rows have all ended, and which is not stopped, for a failed one.
   Result<void> change_and_stop(const std::string& campaign, int64_t number, Instant now,
                                const std::string& reason, const std::function<void(Row&)>& change);
   Result<void> add_rows(const std::string& campaign, std::vector<Row> rows);
@@ -61,8 +61,8 @@ class CampaignTable {
   void set_last_error(const std::string& campaign, const std::string& last_error);
   std::string last_error(const std::string& campaign) const;
 
-  // -- waking: each waiter has a name
-  void wake(const std::string& waiter);
+  // -- waiting: each waiting thread has a name
+  void wake(const std::string& waiter);  // wakes the thread, or ends its next wait at once
   void end();
   // Waits until woken, or for `longest`; returns false once the campaigns have ended.
   bool wait(const std::string& waiter, Duration longest);

@@ -1,4 +1,4 @@
-// Tests planning and deciding with tables: no region, no catalogue, no clock.
+// Tests plans and decisions, without regions, a catalogue or a clock.
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
@@ -81,7 +81,7 @@ TEST(Template, FillsInNamedValues) {
   }
 }
 
-TEST(Template, NumbersStayNumbersWhereAwsHasNumbers) {
+TEST(Template, KeepsNumbersWhereAwsHasNumbers) {
   const Json document = *parse_json(
       R"({"ResourceConfig":{"InstanceCount":"{n}"},"HyperParameters":{"n":"{n}"},"list":["{n}",{"x":"a{n}"}],"k":true})");
   const Json filled = *fill(document, {{"n", 2.0}});
@@ -126,11 +126,11 @@ TEST(Definition, BatchJobsAllowOnlyPlacementByData) {
                     .error()
                     .message.starts_with("placement.rule \"" + std::string(to_string(rule)) +
                                          "\" is for [training_job]"));
-    EXPECT_TRUE(read_definition(dump(to_json(definition)))) << "one that was kept is read";
+    EXPECT_TRUE(read_definition(dump(to_json(definition)))) << "a stored definition can be read";
   }
 }
 
-TEST(Definition, IsReadFromItsOwnJson) {
+TEST(Definition, IsEqualAfterWritingAndReading) {
   Definition definition = streets(Rule::capacity, kCopies);
   definition.standing = true;
   definition.watches.push_back({"a", "bucket", "in/", ".csv", "datasets", {{"name", "{key}"}}});
@@ -153,24 +153,24 @@ TEST(Plan, PlacesRowsByItsRule) {
     const char* expected;
   };
   const Case cases[] = {
-      {"where the data lies", Rule::data, kCopies, two_in_a, "a a"},
-      {"without copies data ties a job down", Rule::cheapest, "", two_in_a, "a a"},
+      {"where the data is", Rule::data, kCopies, two_in_a, "a a"},
+      {"without copies, jobs run at their data", Rule::cheapest, "", two_in_a, "a a"},
       {"the cheapest region", Rule::cheapest, kCopies, two_in_a, "c< c<"},
       {"a region that can never hold the gang is left out", Rule::cheapest, kCopies, large, "b<"},
-      {"where none is large enough, it waits at its data", Rule::cheapest, kCopies, huge, "a"},
-      {"a dear copy outweighs a cheap host", Rule::cheapest, kCopies, far, "a"},
+      {"no region is large enough: it waits at its data", Rule::cheapest, kCopies, huge, "a"},
+      {"an expensive copy outweighs a cheap host", Rule::cheapest, kCopies, far, "a"},
       {"without data nothing is copied", Rule::cheapest, "", without_data, "c"},
-      {"room at the data first, and each row takes its own", Rule::capacity, kCopies, two_in_a,
+      {"capacity at the data is used first, and counted", Rule::capacity, kCopies, two_in_a,
        "a c<"},
-      {"room elsewhere", Rule::capacity, kCopies, large, "b<"},
-      {"room nowhere", Rule::capacity, kCopies, huge, "a"}};
+      {"capacity elsewhere", Rule::capacity, kCopies, large, "b<"},
+      {"capacity nowhere", Rule::capacity, kCopies, huge, "a"}};
   for (const Case& one : cases)
     EXPECT_EQ(placed(streets(one.rule, one.copy_to), one.query_result, three_regions()),
               one.expected)
         << one.about;
 }
 
-TEST(Plan, SumsOfExtremeNumbersStayNumbers) {
+TEST(Plan, LimitsExtremeNumbersSoThatSumsStayFinite) {
   for (const Rule rule : {Rule::data, Rule::cheapest, Rule::capacity})
     for (const Json& hosts :
          {Json(INT64_MAX), Json(INT64_MIN), Json(UINT64_MAX), Json(-1), Json(0)}) {
@@ -189,7 +189,7 @@ TEST(Plan, ReservedHostsCostNothing) {
   EXPECT_EQ(placed(streets(Rule::cheapest), two, inputs), "b c");
 }
 
-TEST(Plan, AnUnansweringRegionHasNoFreeCapacity) {
+TEST(Plan, CountsAnUnreachableRegionAsFull) {
   PlanInputs inputs = three_regions();
   inputs.regions["a"] = {};
   const auto one = rows({{"x", "a", "s3://d/x/", 1, 0.1, 1}});
@@ -197,7 +197,7 @@ TEST(Plan, AnUnansweringRegionHasNoFreeCapacity) {
   EXPECT_EQ(placed(streets(Rule::data), one, inputs), "a");  // it waits for it
 }
 
-TEST(Plan, FillsTheRequestAndComparesThem) {
+TEST(Plan, FillsInRequestsAndComparesThem) {
   const auto plan = *make_plan(streets(Rule::cheapest, kCopies),
                                rows({{"x", "a", "s3://d/drives/x/", 1 << 30, 0.1, 1},
                                      {"y", "b", "s3://d/drives/y/", 1 << 30, 0.2, 1}}),
@@ -215,7 +215,7 @@ TEST(Plan, FillsTheRequestAndComparesThem) {
             (std::vector<std::string>{"0.1", "0.2"}));
 }
 
-TEST(Plan, HostsOfABatchRowAreItsChildrenOrNodes) {
+TEST(Plan, CountsChildrenOrNodesOfABatchRowAsHosts) {
   const std::pair<const char*, int64_t> cases[] = {{R"({})", 1},
                                                    {R"({"arrayProperties":{"size":7}})", 7},
                                                    {R"({"nodeOverrides":{"numNodes":20}})", 20}};
@@ -228,14 +228,14 @@ TEST(Plan, HostsOfABatchRowAreItsChildrenOrNodes) {
   }
 }
 
-TEST(Plan, NamesTheRowThatIsWrong) {
+TEST(Plan, NamesTheInvalidRow) {
   EXPECT_TRUE(placed(streets(), {{"name"}, {{"x"}}}, three_regions())
                   .starts_with("row 1 (x): the job's template: "));
   EXPECT_EQ(placed(streets(), rows({{"x", "a", "/data", 0, 0.1, 1}}), three_regions()),
             "row 1: the column `data` must be an s3:// URI, not '/data'");
 }
 
-TEST(Row, IsReadFromItsOwnJson) {
+TEST(Row, IsEqualAfterWritingAndReading) {
   Row row = make_plan(streets(Rule::cheapest, kCopies), rows({{"x", "a", "s3://d/x/", 7, 0.1, 1}}),
                       three_regions())
                 ->rows[0];
@@ -263,7 +263,7 @@ SeenJob seen(SeenJob::End end) {
   return job;
 }
 
-TEST(Decide, MovesARowByTheJobSeenInItsRegion) {
+TEST(Decide, MovesARowByTheStateOfItsJob) {
   using End = SeenJob::End;
   using Act = Move::Act;
   struct Case {
@@ -271,40 +271,46 @@ TEST(Decide, MovesARowByTheJobSeenInItsRegion) {
     Row row;
     std::optional<End> end;
     bool stopping;
-    std::string after;  // "" = nothing is done
+    std::string after;  // "": no move
     Act act;
   };
   const Case cases[] = {
       {"it may start", a_row(RowState::ready), {}, false, "submitting", Act::submit},
       {"data is not there yet", a_row(RowState::waiting), {}, false, "", Act::none},
-      {"killed before the region was asked",
+      {"killed before the request reached the region",
        a_row(RowState::submitting),
        {},
        false,
        "submitting",
        Act::submit},
-      {"killed after the region was asked", a_row(RowState::submitting), End::none, false,
+      {"killed after the request reached the region", a_row(RowState::submitting), End::none, false,
        "running", Act::none},
       {"it runs", a_row(RowState::running), End::none, false, "running", Act::none},
-      {"the region has forgotten it",
+      {"the region has lost the job",
        a_row(RowState::running),
        {},
        false,
        "submitting",
        Act::submit},
       {"done", a_row(RowState::running), End::completed, false, "completed", Act::none},
-      {"done before it was seen", a_row(RowState::submitting), End::completed, false, "completed",
-       Act::none},
-      {"tried again under another name", a_row(RowState::running), End::failed, false, "submitting",
+      {"completed before the first query", a_row(RowState::submitting), End::completed, false,
+       "completed", Act::none},
+      {"retried under another name", a_row(RowState::running), End::failed, false, "submitting",
        Act::submit},
-      {"not for ever", a_row(RowState::running, 1, 2), End::failed, false, "failed", Act::none},
-      {"somebody stopped the job", a_row(RowState::running), End::stopped, false, "stopped",
+      {"no more retries than allowed", a_row(RowState::running, 1, 2), End::failed, false, "failed",
        Act::none},
-      {"stopping what runs", a_row(RowState::running), End::none, true, "running", Act::stop},
-      {"stopping what has not begun", a_row(RowState::ready), {}, true, "stopped", Act::none},
+      {"a user stopped the job", a_row(RowState::running), End::stopped, false, "stopped",
+       Act::none},
+      {"stopping a running job", a_row(RowState::running), End::none, true, "running", Act::stop},
+      {"stopping a row without a job", a_row(RowState::ready), {}, true, "stopped", Act::none},
       {"stopping a copy", a_row(RowState::copying), {}, true, "stopped", Act::none},
-      {"stopping what never arrived", a_row(RowState::submitting), {}, true, "stopped", Act::none},
-      {"a failure while stopping is not tried again", a_row(RowState::running), End::failed, true,
+      {"stopping a job that never arrived",
+       a_row(RowState::submitting),
+       {},
+       true,
+       "stopped",
+       Act::none},
+      {"a failure while stopping is not retried", a_row(RowState::running), End::failed, true,
        "stopped", Act::none},
       {"over", a_row(RowState::completed), {}, false, "", Act::none}};
   for (const Case& one : cases) {
@@ -318,7 +324,7 @@ TEST(Decide, MovesARowByTheJobSeenInItsRegion) {
   }
 }
 
-TEST(Decide, ANewTryHasAnotherNameAndItsCostIsAdded) {
+TEST(Decide, GivesARetryAnotherNameAndAddsItsCost) {
   auto moves = decide(streets(), {a_row(RowState::running)},
                       {{"streets-1", seen(SeenJob::End::failed)}}, false, {});
   EXPECT_EQ(job_name("streets", moves[0].row), "streets-1-2");
@@ -328,7 +334,7 @@ TEST(Decide, ANewTryHasAnotherNameAndItsCostIsAdded) {
   EXPECT_DOUBLE_EQ(moves[0].row.cost, 4);
 }
 
-TEST(Decide, OnlySoManyAtOnce) {
+TEST(Decide, LimitsTheActiveJobs) {
   Definition definition = streets();
   definition.at_once = 2;
   std::vector<Row> all{a_row(RowState::running, 1), a_row(RowState::ready, 2),
@@ -348,7 +354,7 @@ TEST(Decide, EqualInputsGiveEqualDecisions) {
   for (const Move& move : decide(streets(), after, jobs, false, {})) EXPECT_FALSE(move.changed);
 }
 
-TEST(Results, TheBestOfThoseThatCompleted) {
+TEST(Results, SelectTheBestCompletedRow) {
   std::vector<Row> all{a_row(RowState::completed, 1), a_row(RowState::completed, 2),
                        a_row(RowState::failed, 3)};
   all[0].metrics["accuracy"] = 0.9;
@@ -360,7 +366,7 @@ TEST(Results, TheBestOfThoseThatCompleted) {
   EXPECT_EQ(best_row({"loss", true, ""}, all), nullptr);
 }
 
-TEST(Results, AreAddedUpByRegion) {
+TEST(Results, AreSummedByRegion) {
   std::vector<Row> all{a_row(RowState::running, 1), a_row(RowState::running, 2),
                        a_row(RowState::completed, 3)};
   for (Row& row : all) row.metrics["images"] = 100, row.hosts = 2, row.cost = 1;
@@ -376,7 +382,7 @@ TEST(Results, AreAddedUpByRegion) {
   EXPECT_EQ(sum.tried_again, 2);
 }
 
-TEST(Region, ReadsItsDefinition) {
+TEST(Region, ReadsItsJobs) {
   const SeenJob job = seen_training_job(*parse_json(
       R"({"Status":"Failed","SecondaryStatus":"Failed","FailureReason":"why","TrainingStartTime":1.5,"Cost":{"Amount":"0.250000"}})"));
   EXPECT_EQ(job.end, SeenJob::End::failed);
@@ -395,7 +401,7 @@ TEST(Region, ReadsItsDefinition) {
       20);
 }
 
-TEST(Region, ReadsAJobsReport) {
+TEST(Region, ReadsTheReportOfAJob) {
   const Report one = report_in(
       *parse_json(
           R"({"Cost":{"Amount":"0.5"},"Metrics":[{"Name":"accuracy","Value":0.75},{"Name":"loss"}]})"),
@@ -417,7 +423,7 @@ TEST(Region, ReadsAJobsReport) {
   EXPECT_FALSE(report_in(array, highest).cost);
 }
 
-TEST(Capacity, AHostLiesOnOneMachine) {
+TEST(Capacity, CountsHostsThatFitOnOneMachine) {
   const domain::InstanceType type{"ml.x", 2, 8, 1};
   const std::vector<MachineCapacity> machines{{"m1", 5, int64_t(64) << 30, 4},
                                               {"m2", 2, int64_t(7) << 30, 4}};
@@ -425,7 +431,7 @@ TEST(Capacity, AHostLiesOnOneMachine) {
   EXPECT_EQ(hosts_that_fit(capacity_left(machines, {{"m1", 2, 0, 1}, {"gone", 9, 0, 0}}), type), 1);
 }
 
-TEST(Watch, AnObjectBecomesARow) {
+TEST(Watch, MakesARowForAnObject) {
   Watch watch{"",     "drives",   "in/",
               ".csv", "datasets", {{"name", "{stem}"}, {"uri", "{uri}"}, {"bytes", "{bytes}"}}};
   objects::ObjectInfo object;

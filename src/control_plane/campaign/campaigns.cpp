@@ -17,10 +17,10 @@ namespace {
 
 constexpr const char* kThreadsWaiter = "threads";
 constexpr const char* kWatcherWaiter = "keeper";
-constexpr Duration kThreadsInterval = 1h;  // it is woken when there is something to do
+constexpr Duration kThreadsInterval = 1h;  // the starter is woken earlier when a region is added
 constexpr size_t kRegionsMax = 64;         // each has two threads
 constexpr size_t kRowsProvidedMax = 100'000;
-constexpr size_t kIdBytes = 16;  // of a campaign: no two servers draw the same
+constexpr size_t kIdBytes = 16;  // of a campaign's id, which is unique over all servers
 
 std::string region_waiter(const std::string& region) { return "region " + region; }
 std::string copy_waiter(const std::string& region) { return "copy " + region; }
@@ -142,8 +142,8 @@ class FollowedCampaigns final : public Campaigns {
     return out;
   }
 
-  // Each followed region has threads of its own until the server ends, so only configured regions
-  // are accepted.
+  // Each followed region has threads until the server ends, so only configured regions are
+  // accepted.
   Result<void> check_regions(const Definition& definition) const {
     for (const auto& region : definition.placement.regions) TRY(check_region(region));
     for (const Watch& watch : definition.watches)
@@ -179,7 +179,8 @@ class FollowedCampaigns final : public Campaigns {
     return regions;
   }
 
-  // All at the same time, since a region that does not answer takes seconds to fail.
+  // Queries all regions in parallel, since a request to an unreachable region takes seconds to
+  // fail.
   PlanInputs inputs_of_regions(const std::vector<std::string>& regions, const Principal& by) {
     PlanInputs inputs;
     inputs.home = settings_.home;
@@ -202,8 +203,8 @@ class FollowedCampaigns final : public Campaigns {
 
   PlanInputs plan_inputs(const Definition& definition, const Principal& by) {
     PlanInputs inputs = inputs_of_regions(regions_of(definition), by);
-    // Plain tables of the catalogue, which users fill; without them nothing is reserved and copies
-    // cost nothing.
+    // Users fill these tables of the catalogue. While they are empty, nothing is reserved and
+    // copies cost nothing.
     const auto now = to_iso8601(clock_.now(), false);
     if (const auto rows =
             catalogue_->query("SELECT region, instance_type, hosts, until FROM reservations", {}))
@@ -222,7 +223,7 @@ class FollowedCampaigns final : public Campaigns {
     return inputs;
   }
 
-  // A campaign's query has the rights of QueryCatalogue.
+  // A campaign's query requires the right to QueryCatalogue.
   Result<QueryResult> answer(const Definition& definition, const Principal& by) {
     TRY(settings_.authorise(by, "trainyard:QueryCatalogue", "*"));
     const bool needs_offers =

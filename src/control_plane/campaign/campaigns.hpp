@@ -1,18 +1,18 @@
-// Campaigns holds the campaigns of a server: planned from the catalogue, stored, and followed until
-// their last row is over.
+// Campaigns runs the campaigns of a server: it plans them from the catalogue, stores them, and
+// follows their jobs until the last row has ended.
 //
-// A campaign is a client of its regions, by their API, whether a region is this server's own or
-// another server; so it needs nothing of the control plane, and its state is a file of its own. It
-// has the rights of the principal that started it, as they are at each use; when one is denied, the
-// campaign is stopped with that as its reason. Its rows are followed by one thread per region, so
-// that a region that does not answer delays no other: its rows stay as they are, and continue when
-// it answers again. A copy has a thread for each target region.
+// A campaign uses the API of its regions as a client, even of this server's own region. So it does
+// not depend on the control plane, and has its own file. It has the current rights of the principal
+// that started it; a denied request stops the campaign and becomes its stop reason. One thread per
+// region follows rows, so that an unreachable region delays no other: its rows continue when it
+// answers again. Another thread per region copies data to it.
 //
-// Threads: callable from anywhere; calls that query regions or the catalogue block for seconds at
-// most.
+// Threads: callable from anywhere; calls that query regions or the catalogue block, for some
+// seconds
+//          at most.
 // Errors: invalid (definition, SQL, template), conflict (name), not_found, unavailable, exhausted,
 // denied.
-// Lifetime: what Settings refer to outlives it. Destroying it ends its threads; the jobs continue.
+// Lifetime: the functions of Settings stay valid. The destructor ends the threads; jobs continue.
 #pragma once
 
 #include <functional>
@@ -39,8 +39,8 @@ namespace trainyard::campaign {
 struct Settings {
   std::string home;                  // the server's own region
   std::vector<std::string> regions;  // known regions, including its own
-  // A client of a region's API with the principal's rights, for one thread; each call tries once.
-  // Requires: it is used for client_lifetime at most.
+  // Opens a client of a region's API with the principal's rights, for one thread. Its calls do not
+  // retry. Requires: the client is used for at most client_lifetime.
   std::function<Result<std::unique_ptr<client::Client>>(const std::string& region,
                                                         const Principal&)>
       open_client;
@@ -53,12 +53,12 @@ struct Settings {
                              const std::string& resource)>
       authorise;
   Duration client_lifetime = 10min;
-  Duration iteration_interval = 1s;  // between two queries of a region with active rows
-  Duration metrics_interval = 3s;    // between two queries of a running job's metrics
-  Duration lost_interval = 3s;       // between two tries at a region that does not answer
-  // between two queries of what is watched; a PUT here is noticed at once
+  Duration iteration_interval = 1s;  // between queries of a region with active rows
+  Duration metrics_interval = 3s;    // between queries of a running job's metrics
+  Duration lost_interval = 3s;       // between tries to reach a region that does not answer
+  // Between listings of watched prefixes. Objects of this server are noticed at once.
   Duration watch_interval = 15s;
-  Duration save_interval = 2s;      // of a copy's progress
+  Duration save_interval = 2s;      // between writes of a copy's progress
   size_t live_campaigns_max = 100;  // campaigns followed at the same time
   CopyLimits copy;
 };
@@ -66,14 +66,14 @@ struct Settings {
 struct RegionState {
   bool answers = true;
   std::string why_not;
-  std::optional<Instant> since;  // unset: it answers
+  std::optional<Instant> since;  // since when it does not answer; nullopt: it answers
 };
 
 struct Described {
   Campaign campaign;
   Comparison comparison;
   std::map<std::string, RegionState> regions;
-  // of a standing campaign: why its query or its watched prefix cannot be read
+  // Why the query or the watched prefix of a standing campaign cannot be read; "": it can.
   std::string last_error;
 };
 
@@ -84,15 +84,15 @@ class Campaigns {
   // Plans, stores and follows a campaign, with the rights of `by`.
   virtual Result<Described> create(const Definition& definition, const Principal& by) = 0;
   virtual Result<Described> describe(const std::string& name) = 0;
-  // The newest first.
+  // Returns all campaigns, the newest first.
   virtual std::vector<Described> list() = 0;
-  // Stops its jobs; rows that have not started do not start.
+  // Stops the campaign's jobs; further rows do not start.
   virtual Result<Described> stop(const std::string& name) = 0;
-  // The answer covers campaigns that `by` may describe.
+  // Runs a query. The table campaign_rows has only campaigns that `by` may describe.
   virtual Result<QueryResult> query(const std::string& sql, const Principal& by) = 0;
   virtual Result<int64_t> change(const std::string& sql) = 0;
-  // An object was created in this server's own store: watchers of its prefix look now. Returns
-  // quickly.
+  // Notifies campaigns that an object was created on this server, so that those that watch its
+  // prefix list it now. Does not block.
   virtual void object_created(const std::string& bucket, const std::string& key) = 0;
 };
 

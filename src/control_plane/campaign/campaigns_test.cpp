@@ -1,4 +1,4 @@
-// Tests the rights of a server's campaigns: what each may query in the catalogue, and where rows
+// Tests the rights of campaigns: what they may query in the catalogue, and in which regions rows
 // may run.
 #include "campaign/campaigns.hpp"
 
@@ -12,7 +12,7 @@
 namespace trainyard::campaign {
 namespace {
 
-// A region that offers nothing and permits nothing.
+// A region without offers that rejects all requests.
 class ClosedRegion final : public client::Client {
  public:
   Result<Json> call(client::Service, std::string_view operation, const Json&) override {
@@ -73,7 +73,7 @@ class RightsOfCampaigns : public testing::Test {
   std::unique_ptr<Campaigns> campaigns_;
 };
 
-TEST_F(RightsOfCampaigns, ItsQueryTakesTheRightToQuery) {
+TEST_F(RightsOfCampaigns, AreRequiredForTheirQueries) {
   const auto refused = create("eves", kOneRow, eve_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::denied);
@@ -87,7 +87,7 @@ TEST_F(RightsOfCampaigns, ItsQueryTakesTheRightToQuery) {
   EXPECT_EQ(made->campaign.started_by, ann_);
 }
 
-TEST_F(RightsOfCampaigns, AQueryShowsTheCampaignsThatItsCallerMayDescribe) {
+TEST_F(RightsOfCampaigns, LimitQueriesToCampaignsThatTheCallerMayDescribe) {
   ASSERT_TRUE(create("anns", kOneRow, ann_));
   ASSERT_TRUE(create("bobs", kOneRow, bob_));
   const std::string sql = "SELECT campaign FROM campaign_rows ORDER BY campaign";
@@ -95,14 +95,14 @@ TEST_F(RightsOfCampaigns, AQueryShowsTheCampaignsThatItsCallerMayDescribe) {
   EXPECT_EQ(campaigns_->query(sql, bob_)->rows,
             (std::vector<std::vector<Json>>{{"anns"}, {"bobs"}}));
   EXPECT_TRUE(campaigns_->query(sql, eve_)->rows.empty());
-  // Nor by a campaign of their own.
+  // The query of a campaign has the same limit.
   const auto rows = create("anns-look", "SELECT campaign AS name FROM campaign_rows", ann_);
   ASSERT_TRUE(rows) << rows.error().message;
   ASSERT_EQ(rows->campaign.rows.size(), 1u);
   EXPECT_EQ(rows->campaign.rows[0].label, "anns");
 }
 
-TEST_F(RightsOfCampaigns, RowsRunInRegionsOfTheConfiguration) {
+TEST_F(RightsOfCampaigns, AllowOnlyConfiguredRegions) {
   for (const char* region : {"", "c", "../etc", "A"}) {
     const auto made =
         create("anns", std::string("SELECT 'x' AS name, '") + region + "' AS region", ann_);

@@ -21,10 +21,11 @@ struct MachineCapacity {
 // The share of a machine that jobs hold.
 using Taken = MachineCapacity;
 
-// The machines minus the shares that jobs hold; shares on machines that are gone are ignored.
+// Returns the machines minus the shares that jobs hold. Ignores shares on machines that no longer
+// exist.
 std::vector<MachineCapacity> capacity_left(std::vector<MachineCapacity> machines,
                                            const std::vector<Taken>& taken);
-// Each host is on one machine.
+// Returns how many hosts of the type fit, each on one machine.
 int64_t hosts_that_fit(const std::vector<MachineCapacity>& capacities,
                        const domain::InstanceType& type);
 

@@ -1,10 +1,10 @@
-// Catalogue is the relational catalogue of data sets: what data exists, where it is, and other
-// tables that its owner adds.
+// Catalogue is a database of data sets: which data exists, where it is, and further tables of its
+// users.
 //
 // Permanent tables (users may add others):
 //
-//   datasets         name, region, uri, bytes, created        one row a data set; name is unique
-//   reservations     region, instance_type, hosts, until      capacity that is paid for already
+//   datasets         name, region, uri, bytes, created        one row per data set; unique names
+//   reservations     region, instance_type, hosts, until      capacity that is already paid for
 //   transfer_prices  from_region, to_region, per_gib
 //
 // Tables that the server computes for each query:
@@ -13,10 +13,10 @@
 //   capacity         region, instance_type, hosts_total, hosts_free     NULL where any number fits
 //   campaign_rows    campaign, number, label, region, state, cost, metrics (JSON)
 //
-// Stored in one embedded file (SQLite) or on a PostgreSQL server, whose dialect applies.
+// It is one embedded file (SQLite) or on a PostgreSQL server; queries use that database's dialect.
 //
 // Threads: callable from anywhere; one statement at a time. Errors: invalid (the SQL is wrong, with
-// the database's own text), denied, exhausted (beyond a limit below), unavailable (the server does
+// the database's message), denied, exhausted (beyond a limit below), unavailable (the server does
 // not answer).
 #pragma once
 
@@ -33,9 +33,9 @@ namespace trainyard::campaign {
 inline constexpr size_t kAnswerRowsMax = 100'000;
 inline constexpr size_t kAnswerBytesMax = 64 << 20;
 inline constexpr size_t kStatementBytesMax = 1 << 20;
-inline constexpr Duration kStatementTimeMax = 30s;  // half of what a client waits for
+inline constexpr Duration kStatementTimeMax = 30s;  // half of a client's timeout
 
-// A table that exists for one query only.
+// A table that exists during one query.
 struct Provided {
   std::string name;
   std::vector<std::string> columns;  // "region TEXT"
@@ -45,12 +45,12 @@ struct Provided {
 class Catalogue {
  public:
   virtual ~Catalogue() = default;
-  // Runs one reading statement, without any right to change data, within limits of time, memory,
-  // rows and bytes.
+  // Runs one reading statement. It cannot change data, and has limits of time, memory, rows and
+  // bytes.
   virtual Result<QueryResult> query(const std::string& sql,
                                     const std::vector<Provided>& provided) = 0;
-  // Runs one or more writing statements, together or not at all. Returns the number of rows that
-  // the last one changed.
+  // Runs one or more writing statements in one transaction. Returns the number of rows that the
+  // last one changed.
   virtual Result<int64_t> change(const std::string& sql) = 0;
   // Adds a row unless one with this `name` exists. Returns true if it was added. Errors also:
   // invalid (unknown column).
@@ -60,9 +60,9 @@ class Catalogue {
 
 Result<std::unique_ptr<Catalogue>> open_sqlite_catalogue(const std::string& path, Clock& clock);
 // Opens a catalogue on a PostgreSQL server: "postgresql://user:password@host:5432/name", or a libpq
-// string of "host=.. dbname=..". It connects at the first call. `query_url` names a role with fewer
-// rights for queries; "" = url. A role is rejected if it is a superuser, may create roles, or may
-// reach the files and programs of the database's machine.
+// string "host=.. dbname=..". It connects at the first call. `query_url` has a role with fewer
+// rights for queries; "": url. Calls fail with `denied` if a role is a superuser, may create roles,
+// or may access files and programs of the database's machine.
 std::unique_ptr<Catalogue> open_postgres_catalogue(const std::string& url,
                                                    const std::string& query_url);
 

@@ -1,5 +1,5 @@
-// Implements the shared catalogue on a PostgreSQL server. Each call opens a connection: calls are
-// few, and none is left half done when the server restarts.
+// Implements the catalogue on a PostgreSQL server. Each call opens a connection: calls are rare,
+// and a restart of the server leaves no connection in an unknown state.
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "campaign/catalogue.hpp"
@@ -12,10 +12,10 @@ namespace {
 using postgres::pq;
 
 constexpr const char* kConnectSecondsMax = "5";
-// Types whose text is a number, with PostgreSQL's type numbers.
+// PostgreSQL's numbers of the types whose text is a number.
 constexpr Oid kInt8 = 20, kInt2 = 21, kInt4 = 23, kFloat4 = 700, kFloat8 = 701, kNumeric = 1700;
 
-// True if a statement of this role could reach beyond the database.
+// Selects true if statements of this role could access more than the database.
 constexpr const char* kIsPowerful =
     "SELECT rolsuper OR rolcreaterole OR pg_has_role(oid, 'pg_read_server_files', 'MEMBER')"
     " OR pg_has_role(oid, 'pg_write_server_files', 'MEMBER')"
@@ -31,7 +31,7 @@ using Answer = std::unique_ptr<PGresult, Closer>;
 
 std::string message_of(const char* message) { return std::string(trim(message ? message : "")); }
 
-// Chooses the kind of error by the SQLSTATE's class.
+// Determines the kind of error from the SQLSTATE's class.
 Error error_of(PGconn* connection, const PGresult* result) {
   const char* state = result ? pq().PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
   const std::string_view code = state ? state : "";
@@ -63,7 +63,7 @@ Result<Answer> run(PGconn* connection, const std::string& sql) {
   return finish(connection, pq().PQexec(connection, sql.c_str()));
 }
 
-// Runs one statement. Null values are NULL.
+// Runs one statement with parameters; nullptr is NULL.
 Result<Answer> run(PGconn* connection, const std::string& sql, const std::vector<Json>& values) {
   std::vector<std::string> texts;
   std::vector<const char*> pointers;
@@ -109,10 +109,10 @@ class PostgresCatalogue final : public Catalogue {
     for (const Provided& table : provided)
       if (mentions(sql, table.name)) TRY(provide(connection.get(), table));
     TRY(run(connection.get(), "SET TRANSACTION READ ONLY"));
-    // A cursor is declared for one reading statement: never for COPY, CALL, DO, nor for WITH that
-    // deletes.
+    // A cursor can be declared only for one reading statement: not for COPY, CALL, DO, nor for a
+    // WITH that deletes.
     TRY(run(connection.get(), "DECLARE answer NO SCROLL CURSOR FOR " + sql, {}));
-    return read_all(connection.get());  // the transaction ends with the connection, undone
+    return read_all(connection.get());  // closing the connection rolls the transaction back
   }
 
   Result<int64_t> change(const std::string& sql) override {
@@ -127,7 +127,7 @@ class PostgresCatalogue final : public Catalogue {
                    const std::map<std::string, std::string>& row) override {
     const Connected connection = TRY(connect());
     TRY(run(connection.get(), "BEGIN"));
-    // One writer at a time: each sees what the last one wrote.
+    // Locks out other writers, so that the existing rows are visible.
     TRY(run(connection.get(), "LOCK TABLE \"" + table + "\" IN SHARE ROW EXCLUSIVE MODE"));
     const Answer there = TRY(
         run(connection.get(), "SELECT 1 FROM \"" + table + "\" WHERE name = $1", {row.at("name")}));
@@ -180,7 +180,7 @@ class PostgresCatalogue final : public Catalogue {
     return connection;
   }
 
-  // Creates the permanent tables, which the role of queries cannot do.
+  // Creates the permanent tables. The role of queries need not have that right.
   Result<void> prepare() {
     {
       const MutexLock lock(mutex_);
@@ -200,8 +200,7 @@ class PostgresCatalogue final : public Catalogue {
     return {};
   }
 
-  // Reads row by row, since libpq would hold any number of them; the limits are checked after each
-  // row.
+  // Reads row by row and checks the limits after each: libpq would buffer any number of rows.
   static Result<QueryResult> read_all(PGconn* connection) {
     if (!pq().PQsendQuery(connection, "FETCH ALL FROM answer") ||
         !pq().PQsetSingleRowMode(connection))

@@ -1,4 +1,4 @@
-// Defines what both catalogues share: the permanent tables, and the limits.
+// Defines the permanent tables and the limits of both catalogues.
 //
 // Threads: pure functions. Errors: invalid, exhausted.
 #pragma once
@@ -13,10 +13,10 @@ namespace trainyard::campaign {
 // SQL of both dialects.
 extern const char* const kCatalogueSchema;
 
-// True if `name` is a word of `sql`: a table that a query does not name need not be computed.
+// Returns true if `name` is a word of `sql`. Tables that a query does not mention are not computed.
 bool mentions(std::string_view sql, std::string_view name);
 
-inline constexpr size_t kCellBytes = 32;  // of an answer in memory, in addition to its text
+inline constexpr size_t kCellBytes = 32;  // of a value in memory, in addition to its text
 
 Result<void> check_size(const std::string& sql);
 Result<void> check_answer(size_t rows, size_t bytes);

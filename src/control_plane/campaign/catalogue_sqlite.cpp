@@ -1,5 +1,5 @@
-// Implements the embedded catalogue in one SQLite file. A query has a read-only connection of its
-// own, so that a long query delays no other call.
+// Implements the embedded catalogue in one SQLite file. Each query has its own read-only
+// connection, so that a long query delays no other call.
 #include <atomic>
 #include <type_traits>
 
@@ -22,7 +22,7 @@ Error with_limits_named(Error error, const Connection& connection) {
   if (error.kind == Kind::cancelled && connection.took_too_much_memory())
     return exhausted("the statement takes more than " +
                      human_bytes(sqlite::Confinement().memory_bytes_max) + " of memory");
-  if (error.kind == Kind::internal) error.kind = Kind::invalid;  // the SQL is another's
+  if (error.kind == Kind::internal) error.kind = Kind::invalid;  // the SQL comes from a user
   if (error.kind == Kind::cancelled)
     return exhausted("the statement took longer than " + std::to_string(kStatementTimeMax / 1s) +
                      " s");
@@ -132,7 +132,7 @@ class SqliteCatalogue final : public Catalogue {
   }
 
  private:
-  // Counts one running query.
+  // Counts a running query during its lifetime.
   class RunningQuery {
    public:
     explicit RunningQuery(std::atomic<size_t>& running)

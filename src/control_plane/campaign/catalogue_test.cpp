@@ -26,7 +26,7 @@ class EmbeddedCatalogue : public testing::Test {
       std::move(*open_sqlite_catalogue(directory_.path() + "/catalogue.db", clock_));
 };
 
-TEST_F(EmbeddedCatalogue, AQueryReads) {
+TEST_F(EmbeddedCatalogue, QueriesPermanentAndProvidedTables) {
   const auto answer = *query("SELECT name, bytes, price FROM datasets, prices ORDER BY name DESC");
   EXPECT_EQ(answer.columns, (std::vector<std::string>{"name", "bytes", "price"}));
   EXPECT_EQ(answer.rows, (std::vector<std::vector<Json>>{{"b", 2, 0.5}, {"a", 1, 0.5}}));
@@ -35,7 +35,7 @@ TEST_F(EmbeddedCatalogue, AQueryReads) {
             "[3]");
 }
 
-TEST_F(EmbeddedCatalogue, AQueryMayNameFunctionsThatAreTables) {
+TEST_F(EmbeddedCatalogue, AllowsTableValuedFunctionsInQueries) {
   EXPECT_EQ(
       query("SELECT 'lr ' || lr.value AS name, lr.value AS lr FROM json_each('[1, 2, 3]') AS lr")
           ->rows.size(),
@@ -44,7 +44,7 @@ TEST_F(EmbeddedCatalogue, AQueryMayNameFunctionsThatAreTables) {
             std::vector<Json>{4});
 }
 
-TEST_F(EmbeddedCatalogue, AQueryChangesNothingAndReachesNothingElse) {
+TEST_F(EmbeddedCatalogue, RejectsQueriesThatWriteOrAccessOtherFiles) {
   const std::string other = directory_.path() + "/other.db";
   for (const std::string& sql :
        {std::string("DELETE FROM datasets"),
@@ -79,7 +79,7 @@ TEST_F(EmbeddedCatalogue, AQueryChangesNothingAndReachesNothingElse) {
   EXPECT_EQ(query("SELECT sum(bytes), count(*) FROM datasets")->rows[0], (std::vector<Json>{3, 2}));
 }
 
-TEST_F(EmbeddedCatalogue, AQueryHasLimits) {
+TEST_F(EmbeddedCatalogue, LimitsQueries) {
   const std::string endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) ";
   const std::string long_one =
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200000) ";
@@ -100,7 +100,7 @@ TEST_F(EmbeddedCatalogue, AQueryHasLimits) {
     EXPECT_NE(query_result.error().message.find(text), std::string::npos)
         << query_result.error().message.substr(0, 300);
   }
-  // The clock jumps beyond a statement's time limit as soon as it is read.
+  // Reading the clock advances it beyond a statement's time limit.
   class Jumping final : public Clock {
    public:
     Instant now() override { return {}; }
@@ -116,7 +116,7 @@ TEST_F(EmbeddedCatalogue, AQueryHasLimits) {
       << query_result.error().message;
 }
 
-TEST_F(EmbeddedCatalogue, AChangeStaysInsideAndIsOneTransaction) {
+TEST_F(EmbeddedCatalogue, ConfinesAChangeToItsTablesAndOneTransaction) {
   const std::string other = directory_.path() + "/other.db";
   for (const std::string& sql :
        {"ATTACH '" + other + "' AS other", "VACUUM INTO '" + other + "'",
@@ -131,7 +131,7 @@ TEST_F(EmbeddedCatalogue, AChangeStaysInsideAndIsOneTransaction) {
   EXPECT_FALSE(os::exists(directory_.path() + "/other.db"));
   EXPECT_EQ(query("SELECT count(*) FROM datasets")->rows[0], std::vector<Json>{2});
   EXPECT_EQ(*catalogue_->change("CREATE TABLE mine (a); INSERT INTO mine VALUES (1), (2)"), 2);
-  // A view is read with the rights of its reader.
+  // A view has the rights of the query that reads it.
   EXPECT_TRUE(catalogue_->change("CREATE VIEW files AS SELECT load_extension('x') AS f"));
   EXPECT_FALSE(query("SELECT * FROM files"));
 }

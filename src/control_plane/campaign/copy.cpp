@@ -9,7 +9,7 @@ namespace {
 using objects::ObjectInfo;
 using objects::Objects;
 
-// The metadata that identifies a copy: a copy in parts has an ETag of its own.
+// The metadata with the source's ETag; the ETag of a copy in parts differs.
 constexpr const char* kSourceTag = "trainyard-source-etag";
 
 class Copier {
@@ -22,11 +22,11 @@ class Copier {
     source_ = TRY(objects::parse_s3_uri(from_.uri));
     target_ = TRY(objects::parse_s3_uri(to_.uri));
     const auto wanted =
-        TRY(list(from_.store, source_.bucket, source_.key).in("looking at " + from_.uri));
+        TRY(list(from_.store, source_.bucket, source_.key).in("listing " + from_.uri));
     if (wanted.empty()) return not_found("no objects found at " + from_.uri);
     TRY(ensure_bucket());
     std::map<std::string, ObjectInfo> there;
-    for (auto& info : TRY(list(to_.store, target_.bucket, target_.key).in("looking at " + to_.uri)))
+    for (auto& info : TRY(list(to_.store, target_.bucket, target_.key).in("listing " + to_.uri)))
       there[info.key] = info;
     progress_.objects_total = int64_t(wanted.size());
     for (const auto& info : wanted) progress_.bytes_total += int64_t(info.bytes);
@@ -66,8 +66,8 @@ class Copier {
 
   Result<void> ensure_bucket() {
     const auto there = to_.store.head_bucket(target_.bucket);
-    // A principal that may write below a prefix need not have rights on the bucket; if the bucket
-    // does not exist, the first put reports it.
+    // A principal that may write below a prefix need not have rights on the bucket. If the bucket
+    // does not exist, the first put fails.
     if (there || there.error().kind == Kind::denied) return {};
     if (there.error().kind != Kind::not_found) return there.error();
     auto made = to_.store.create_bucket(target_.bucket, to_.region);
@@ -123,8 +123,7 @@ class Copier {
     return {};
   }
 
-  // An upload that was begun after the source's last change is continued; others have another
-  // content.
+  // Continues an upload that was begun after the source's last change; others have other content.
   Result<std::string> find_upload(const ObjectInfo& source, const std::string& key,
                                   const objects::PutOptions& options) {
     for (const auto& upload : TRY(to_.store.list_uploads(target_.bucket, key)))

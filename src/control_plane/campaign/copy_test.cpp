@@ -67,7 +67,7 @@ TEST_F(Copies, FetchMissingAndChangedObjects) {
   const auto second = *copy();
   EXPECT_EQ(second.bytes_copied, 6);
   EXPECT_EQ(second.bytes_moved, 3);
-  EXPECT_LT(pieces_, all_pieces);  // the other one stayed where it was
+  EXPECT_LT(pieces_, all_pieces);  // the other object was not copied again
   EXPECT_EQ(got("x/a"), "new");
 }
 
@@ -82,7 +82,7 @@ TEST_F(Copies, ContinueWhereTheyWereInterrupted) {
   EXPECT_EQ(progress.bytes_moved, int64_t(large.size() - 2 * objects::kPartBytesMin));
   EXPECT_EQ(got("x/large"), large);
   EXPECT_EQ(copy()->bytes_moved, 0);
-  EXPECT_EQ(pieces_, 1);  // known by the tag that the copy carries
+  EXPECT_EQ(pieces_, 1);  // recognised by the copy's metadata
   EXPECT_TRUE(target_->list_uploads("copies", "")->empty());
 }
 

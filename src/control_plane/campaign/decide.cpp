@@ -51,7 +51,7 @@ std::vector<Move> decide(const Definition& definition, const std::vector<Row>& r
     const bool submitted = row.state == RowState::submitting || row.state == RowState::running;
     const auto found = submitted ? seen.find(job_name(definition.name, row)) : seen.end();
     if (found != seen.end() && found->second.foreign) {
-      // The row's job never arrived and never will; a row that was being stopped counts as stopped.
+      // The row's job cannot be created. If the row was being stopped, it counts as stopped.
       --under_way;
       move.row.state = stopping ? RowState::stopped : RowState::failed;
       move.row.reason = "refused: the name is taken by a job that is not this campaign's, " +
@@ -62,8 +62,8 @@ std::vector<Move> decide(const Definition& definition, const std::vector<Row>& r
       if (move.row.state != RowState::running) --under_way;
       if (stopping && move.row.state == RowState::running) move.act = Move::Act::stop;
     } else if (submitted) {
-      // The name is stored and the region has no such job: it never received the request, or has
-      // lost its state. In both cases nothing runs, and the same name may be submitted again.
+      // The name is stored, but the region has no such job: it never received the request, or lost
+      // its state. In both cases nothing runs, and the job may be submitted again.
       if (stopping) {
         move.row.state = RowState::stopped;
         move.row.ended = now;

@@ -32,8 +32,8 @@ bool all_strings(const Json& list) {
   return std::all_of(list.begin(), list.end(), [](const Json& each) { return each.is_string(); });
 }
 
-// Reads a table of the definition by its description. Users write definitions, so unknown keys and
-// numbers out of bounds are errors, which a JsonRecord does not know. The first error is kept.
+// TableReader reads a table of the definition. Users write definitions, so unlike JsonRecord it
+// reports unknown keys and numbers out of bounds. It keeps the first error.
 class TableReader {
  public:
   TableReader(const Json& json, std::string location)
@@ -100,7 +100,7 @@ class TableReader {
       read_inner(each, location, into.emplace_back(), describe);
     }
   }
-  // The request is in the member that is named by its kind.
+  // Reads the request from the member that is named after its kind.
   void request(RequestKind& kind, Json& into) {
     const Json* training = find(member_of(RequestKind::training_job));
     const Json* batch = find(member_of(RequestKind::batch_job));
@@ -119,7 +119,7 @@ class TableReader {
   }
   const std::string& location() const { return location_; }
 
-  // An unknown key comes first: it explains what is missing.
+  // Unknown keys are reported first: a misspelt key explains a missing one.
   Result<void> result() && {
     for (const auto& [key, value] : json_.items()) {
       if (known_.contains(key)) continue;
@@ -241,7 +241,7 @@ bool is_name(const std::string& name) {
          });
 }
 
-// Names that need no quotes in SQL: letters, digits, underscores.
+// Returns true for names that need no quotes in SQL: letters, digits, underscores.
 bool is_identifier(const std::string& name) {
   constexpr size_t kIdentifierBytesMax = 63;  // PostgreSQL's
   return !name.empty() && name.size() <= kIdentifierBytesMax &&
@@ -291,8 +291,8 @@ Result<void> check(const Definition& definition) {
   if (definition.request_kind == RequestKind::training_job || rule == Rule::data) return {};
   return invalid("placement.rule \"" + std::string(to_string(rule)) +
                  "\" is for [training_job], which names its instance type: what a job of Batch "
-                 "takes of a region is known to its job definition there. Use \"data\", with a "
-                 "query that says each row's region");
+                 "takes of a region is known only to its job definition there. Use \"data\", with "
+                 "a query that has each row's region");
 }
 
 Json to_json(const Definition& definition) {

@@ -1,10 +1,10 @@
 // Describes a campaign as its author wrote it: a query of the catalogue whose rows become jobs, the
-// request that each row fills in, and where the jobs may run. docs/formats/campaign.md has the
-// grammar.
+// request template of the jobs, and the regions where they may run. docs/formats/campaign.md has
+// the grammar.
 //
 // The query's columns: `region` is where the data is, `data` its s3:// URI, `bytes` and `hours` (of
-// the job) determine the cheapest region, `name` is the label of the row. All others are for the
-// template.
+// the job) determine the cheapest region, `name` is the label of the row. Templates use these and
+// any other columns.
 //
 // Threads: plain values, pure functions. Errors: invalid, naming the member.
 #pragma once
@@ -20,20 +20,21 @@
 
 namespace trainyard::campaign {
 
-// of a definition's JSON; a template has a few kilobytes
+// The size of a definition's JSON; a template has a few kilobytes.
 inline constexpr size_t kDefinitionBytesMax = 256 << 10;
-// a job's name is CAMPAIGN-ROW-TRY, and AWS allows 63 characters
+// A job's name is CAMPAIGN-ROW-TRY, and AWS allows 63 characters.
 inline constexpr size_t kNameBytesMax = 40;
 inline constexpr int64_t kRetriesMax = 10;  // as Batch
-// active jobs of one region: more would burden its queue
+// Active jobs per region: more would burden its queue.
 inline constexpr int64_t kAtOnceDefault = 1000;
 inline constexpr int64_t kAtOnceMax = 10'000;
 inline constexpr size_t kWatchesMax = 32;
 
 enum class Rule {
-  data,      // where the data is
-  cheapest,  // where job and copy together cost least
-  // where the data is if there is free capacity now; else the cheapest region with free capacity
+  data,      // runs where the data is
+  cheapest,  // runs where job and copy together cost least
+  // Runs where the data is if there is free capacity now; else in the cheapest region with free
+  // capacity.
   capacity,
 };
 std::string_view to_string(Rule);
@@ -41,26 +42,26 @@ std::string_view to_string(Rule);
 struct Placement {
   Rule rule = Rule::data;
   std::vector<std::string> regions;  // the regions to choose from; empty: all that the server knows
-  // The destination of data that is elsewhere; a template: "s3://data-{job.region}/{name}/". "":
-  // data is not copied, and its jobs run where it is.
+  // A template of the URI to which data of another region is copied:
+  // "s3://data-{job.region}/{name}/". "": data is not copied, and its jobs run where it is.
   std::string copy_to;
 };
 
 // Selects the metrics that are read from the results of jobs.
 struct ResultMetrics {
-  std::string best;     // the metric that decides; "" = none
-  bool highest = true;  // else the lowest value is best
-  std::string rate;     // a metric of samples per second, summed per region; ""  = none
+  std::string best;     // the metric by which results are compared; "": none
+  bool highest = true;  // true: the highest value is best; false: the lowest
+  std::string rate;     // a metric of samples per second, summed per region; "": none
 };
 
-// New objects become rows of the catalogue: each once, by the columns of `row`.
+// Adds a row to the catalogue for each new object below a prefix.
 struct Watch {
-  std::string region;  // "" = the server's own
+  std::string region;  // "": the server's own
   std::string bucket;
   std::string prefix;
   std::string suffix;              // only keys with this suffix
-  std::string table = "datasets";  // of the catalogue
-  // column -> text with {uri} {key} {bucket} {region} {bytes} {stem}
+  std::string table = "datasets";  // in the catalogue
+  // By column: its text, a template with {uri} {key} {bucket} {region} {bytes} {stem}.
   std::map<std::string, std::string> row;
 };
 
@@ -70,12 +71,12 @@ struct Definition {
   std::string name;
   std::string query;
   RequestKind request_kind = RequestKind::training_job;
-  Json request;  // of CreateTrainingJob or SubmitJob, with {columns}
+  Json request;  // a template of CreateTrainingJob's or SubmitJob's input, with {columns}
   Placement placement;
   ResultMetrics result_metrics;
-  int64_t retries = 0;               // of a row whose job failed
+  int64_t retries = 0;               // further jobs for a row whose job failed
   int64_t at_once = kAtOnceDefault;  // active jobs per region
-  bool standing = false;             // the query is repeated: new rows become jobs too
+  bool standing = false;             // the query is repeated, and new rows also become jobs
   std::string key = "name";          // the column that identifies a row of a standing campaign
   std::vector<Watch> watches;
 };

@@ -10,13 +10,13 @@
 namespace trainyard::campaign {
 namespace {
 
-constexpr size_t kKnownObjectsMax =
-    1'000'000;  // beyond that, objects are looked up again, which is slow and harmless
+// Beyond this number the catalogue is queried for each object, which is slow but harmless.
+constexpr size_t kKnownObjectsMax = 1'000'000;
 
 std::string reason_of(const Error& denial) { return "AccessDenied: " + denial.message; }
 
-// Puts the campaigns behind the one that failed first, so that it delays no other.
-std::vector<Work> beginning_behind(const std::string& failed, std::vector<Work> all) {
+// Orders the campaigns so that the one that failed last comes last, and delays no other.
+std::vector<Work> starting_after(const std::string& failed, std::vector<Work> all) {
   const auto first = std::find_if(all.begin(), all.end(),
                                   [&](const Work& work) { return work.definition.name > failed; });
   std::rotate(all.begin(), first, all.end());
@@ -33,7 +33,7 @@ Duration RegionFollower::iterate() {
   });
   bool answers = false;
   std::optional<Error> failure;
-  for (const Work& work : beginning_behind(failed_, table_.work_of(region_))) {
+  for (const Work& work : starting_after(failed_, table_.work_of(region_))) {
     auto followed = follow(work);
     if (!followed && followed.error().kind == Kind::denied) {
       log(Level::warning, "campaign", "a campaign's principal was denied a request",
@@ -52,7 +52,7 @@ Duration RegionFollower::iterate() {
          {"why", followed.error().message}});
     failed_ = work.definition.name;
     failure = followed.error();
-    // Each request to a region that does not answer takes seconds.
+    // Each request to an unreachable region takes seconds.
     answers = answers && failure->kind != Kind::unavailable;
     if (failure->kind == Kind::unavailable) break;
   }
@@ -73,8 +73,8 @@ Result<client::Client*> RegionFollower::client_of(const Principal& principal) {
   return found->second.client.get();
 }
 
-// A campaign without the rights that it needs is stopped. A campaign that is being stopped and may
-// not even see or stop its jobs is over: its jobs are left as they are.
+// Stops a campaign that lacks a right. If it is already being stopped, but may not describe or stop
+// its jobs, ends its rows and leaves the jobs as they are.
 Result<void> RegionFollower::end_denied(const Work& work, const Error& denial) {
   const std::string& name = work.definition.name;
   if (!work.stopping) return table_.stop(name, clock_.now(), reason_of(denial));
@@ -92,7 +92,7 @@ Result<void> RegionFollower::end_denied(const Work& work, const Error& denial) {
 
 Result<void> RegionFollower::follow(const Work& work) {
   client::Client& client = *TRY(client_of(work.started_by));
-  const SeenJobs seen = TRY(look(client, work.definition, work.id, work.rows));
+  const SeenJobs seen = TRY(find_jobs(client, work.definition, work.id, work.rows));
   auto moves = decide(work.definition, work.rows, seen, work.stopping, clock_.now());
   add_reports(work, client, seen, moves);
   for (Move& move : moves)
@@ -109,7 +109,7 @@ Result<void> RegionFollower::follow(const Work& work) {
   return {};
 }
 
-// The results of jobs are queried at intervals while they run, and once when they have ended.
+// Queries the results of jobs, at intervals while they run, and once when they have ended.
 void RegionFollower::add_reports(const Work& work, client::Client& client, const SeenJobs& seen,
                                  std::vector<Move>& moves) {
   const auto now = clock_.monotonic();
@@ -136,7 +136,7 @@ void RegionFollower::add_reports(const Work& work, client::Client& client, const
     if (of_job.job_id.empty()) of_job.job_id = next.job_id;
     auto report = report_of(client, work.definition, of_job);
     if (!report) continue;
-    // Lists of training jobs leave out what a job's own output contains.
+    // Lists of training jobs lack the failure text of a job's own output.
     if (work.definition.request_kind == RequestKind::training_job &&
         next.state == RowState::failed && !report->failure.empty())
       next.reason = std::move(report->failure);
@@ -160,12 +160,12 @@ Result<void> RegionFollower::ensure_output(const Work& work, const Row& row) {
   const auto path = string_at(*output, "S3OutputPath");
   const auto location =
       path ? objects::parse_s3_uri(*path) : Result<objects::Location>(path.error());
-  // what is wrong with it is said by the region
+  // The region reports what is wrong with it.
   if (!location || buckets_.count(location->bucket)) return {};
   const auto store = TRY(settings_.open_objects(region_, work.started_by));
   if (const auto there = store->head_bucket(location->bucket); !there) {
-    // A principal that may write below a prefix need not have rights on the bucket; the job's
-    // request is rejected if it must.
+    // A principal that may write below a prefix need not have rights on the bucket. If it needs
+    // them, the region rejects the job.
     if (there.error().kind == Kind::denied) return {};
     if (there.error().kind != Kind::not_found) return there.error();
     const auto made = store->create_bucket(location->bucket, region_);
@@ -180,7 +180,7 @@ Result<void> RegionFollower::act(const Work& work, client::Client& client, const
   if (move.act == Move::Act::none) return {};
   if (move.act == Move::Act::stop) return stop(client, work.definition, move.row);
   const auto output = ensure_output(work, move.row);
-  // An invalid bucket is rejected like the rest of an invalid request.
+  // The region rejects an invalid bucket, as the rest of an invalid request.
   if (!output && output.error().kind != Kind::invalid) return output;
   const auto id = output ? submit(client, work.definition, work.id, move.row)
                          : Result<std::string>(output.error());
@@ -190,7 +190,7 @@ Result<void> RegionFollower::act(const Work& work, client::Client& client, const
                : table_.change(name, move.row.number, true, [&](Row& row) { row.job_id = *id; });
   }
   const Error& why = id.error();
-  // The next query shows if it arrived.
+  // The next query shows whether the request arrived.
   if (why.kind == Kind::unavailable || why.kind == Kind::exhausted) return why;
   const auto fail = [&](Row& row) {
     row.state = RowState::failed;
@@ -233,7 +233,7 @@ Duration CopyFollower::iterate() {
       }
       (void)table_.change(work.definition.name, row.number, true, fail);
       if (hopeless) continue;
-      interrupted = true;  // the other rows of this campaign wait, those of others do not
+      interrupted = true;  // other rows of this campaign wait, rows of other campaigns do not
       break;
     }
   }
@@ -262,8 +262,8 @@ Result<void> CopyFollower::copy(const Work& work, const Row& row) {
     });
   };
   const auto moved = [&](const CopyProgress& progress) {
-    // Bytes moved cannot be determined again, unlike existing objects: a kill loses those of one
-    // interval.
+    // Transferred bytes cannot be determined again, unlike existing objects: a kill loses the count
+    // of one interval.
     const bool ends = table_.ended();
     const bool due = ends || clock_.monotonic() - saved >= settings_.save_interval;
     if (due) saved = clock_.monotonic();
@@ -284,7 +284,7 @@ Duration Watcher::iterate() {
     if (campaign.stopped) continue;
     std::string last_error;
     for (const Watch& watch : campaign.definition.watches)
-      if (const auto looked = look_at(campaign, watch); !looked)
+      if (const auto looked = add_objects(campaign, watch); !looked)
         last_error = looked.error().message;
     if (campaign.definition.standing && last_error.empty())
       if (const auto refreshed = refresh(campaign); !refreshed)
@@ -308,7 +308,7 @@ Result<void> Watcher::require(const Campaign& campaign, std::string_view action)
                                                          : stop_denied(campaign, allowed.error());
 }
 
-Result<void> Watcher::look_at(const Campaign& campaign, const Watch& watch) {
+Result<void> Watcher::add_objects(const Campaign& campaign, const Watch& watch) {
   const Definition& definition = campaign.definition;
   const std::string region = watch.region.empty() ? settings_.home : watch.region;
   const std::string context = "watching s3://" + watch.bucket + "/" + watch.prefix;

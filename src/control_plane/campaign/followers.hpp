@@ -1,9 +1,8 @@
-// Defines the loops that follow campaigns: each is short, around the decisions of decide.hpp,
-// copy.hpp and plan.hpp.
+// Defines the loops that follow campaigns; decide.hpp, copy.hpp and plan.hpp make the decisions.
 //
-// Threads: each function is one iteration, repeated by a thread of its own (campaigns.cpp). Errors:
-// they are recorded in the state that users see; the next iteration tries again. A denied right
-// stops the campaign.
+// Threads: iterate() is one iteration, which a thread per object repeats (campaigns.cpp).
+// Errors:  are recorded in the state that users see; the next iteration tries again. A denied
+//          request stops the campaign.
 #pragma once
 
 #include <map>
@@ -16,16 +15,17 @@
 
 namespace trainyard::campaign {
 
-// Follows one region: queries its jobs, decides, stores, acts.
+// RegionFollower starts, watches and stops the jobs of all campaigns in one region.
 class RegionFollower {
  public:
   RegionFollower(std::string region, const Settings& settings, CampaignTable& table, Clock& clock)
       : region_(std::move(region)), settings_(settings), table_(table), clock_(clock) {}
-  // Returns how long to rest before the next iteration.
+  // Returns the time until the next iteration.
   Duration iterate();
 
  private:
-  // Uses the principal's keys, which expire: a new client after Settings::client_lifetime.
+  // Returns a client with the principal's keys. They expire, so it is replaced after
+  // Settings::client_lifetime.
   Result<client::Client*> client_of(const Principal& principal);
   Result<void> follow(const Work& work);
   void add_reports(const Work& work, client::Client& client, const SeenJobs& seen,
@@ -43,12 +43,13 @@ class RegionFollower {
     std::chrono::nanoseconds at;
   };
   std::map<std::string, Opened> clients_;  // by the record of the principal
-  std::set<std::string> buckets_;          // that exist
-  std::string failed_;  // the campaign that could not be followed last; "": none yet
-  std::map<std::string, std::chrono::nanoseconds> reports_queried_;  // job -> when; of active jobs
+  std::set<std::string> buckets_;          // buckets that are known to exist
+  std::string failed_;                     // the campaign that failed last; "": none yet
+  // By active job: when its results were queried last.
+  std::map<std::string, std::chrono::nanoseconds> reports_queried_;
 };
 
-// Copies data to one region, row by row.
+// CopyFollower copies data to one region, row by row.
 class CopyFollower {
  public:
   CopyFollower(std::string region, const Settings& settings, CampaignTable& table, Clock& clock)
@@ -64,8 +65,8 @@ class CopyFollower {
   Clock& clock_;
 };
 
-// Repeats the watches and queries of standing campaigns: new objects become rows of the catalogue,
-// new rows become jobs.
+// Watcher repeats the watches and queries of standing campaigns: new objects become rows of the
+// catalogue, new rows become jobs.
 class Watcher {
  public:
   using RunQuery = std::function<Result<QueryResult>(const Definition&, const Principal&)>;
@@ -81,9 +82,11 @@ class Watcher {
   Duration iterate();
 
  private:
-  Result<void> look_at(const Campaign& campaign, const Watch& watch);
+  // Adds rows to the catalogue for new objects.
+  Result<void> add_objects(const Campaign& campaign, const Watch& watch);
+  // Adds jobs for new rows of the query.
   Result<void> refresh(const Campaign& campaign);
-  // Stops the campaign when its principal lacks the right.
+  // Stops the campaign if its principal lacks the right.
   Result<void> require(const Campaign& campaign, std::string_view action);
   Result<void> stop_denied(const Campaign& campaign, const Error& denial);
 
@@ -93,11 +96,11 @@ class Watcher {
   Clock& clock_;
   const RunQuery run_query_;
   const ReadInputs read_inputs_;
-  // Objects seen before, so that the catalogue is queried for new ones only: "table/uri".
+  // Objects that the catalogue has, so that it is queried only for new ones: "table/uri".
   std::set<std::string> known_;
 };
 
-// The row of the catalogue for an object.
+// Returns the row of the catalogue for an object.
 Result<std::map<std::string, std::string>> row_of_object(const Watch& watch,
                                                          const std::string& region,
                                                          const objects::ObjectInfo& object);

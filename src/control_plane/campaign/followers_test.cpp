@@ -1,5 +1,5 @@
-// Tests one follower of a simulated region: what is submitted, and which jobs belong to the
-// campaign.
+// Tests one follower with a simulated region: which jobs it submits, and which it recognises as the
+// campaign's.
 #include "campaign/followers.hpp"
 
 #include <gtest/gtest.h>
@@ -17,10 +17,10 @@
 namespace trainyard::campaign {
 namespace {
 
-// A region's jobs of all users, as its API describes them; one a page.
+// Simulates a region with the jobs of all users; its lists have one job per page.
 struct Region {
   std::deque<Json> training, batch;
-  bool loses_answers = false;  // what is submitted arrives, and its answer does not
+  bool loses_answers = false;  // requests arrive, but their answers are lost
   std::set<std::string, std::less<>> denied_operations;
   std::string broken_job;  // a training job that cannot be described
   Kind broken_kind = Kind::invalid;
@@ -121,7 +121,7 @@ class Followers : public testing::Test {
     }
     ASSERT_TRUE(table_->add(std::move(campaign), kCampaignsMax));
   }
-  // Drops the state in memory; the stored state comes back.
+  // Drops the state in memory and loads the stored state.
   void restart() {
     table_.emplace(*store_);
     ASSERT_TRUE(table_->load());
@@ -151,7 +151,7 @@ class Followers : public testing::Test {
   std::optional<RegionFollower> follower_;
 };
 
-TEST_F(Followers, AJobOfAnotherIsNeitherReadNorStopped) {
+TEST_F(Followers, NeitherReadsNorStopsForeignJobs) {
   for (const char* whose : {"", "other"}) {
     const Json tags = {{{"Key", kCampaignTag}, {"Value", whose}}};
     region_.training = {{{"Name", "streets-1"},
@@ -173,7 +173,7 @@ TEST_F(Followers, AJobOfAnotherIsNeitherReadNorStopped) {
   }
 }
 
-TEST_F(Followers, AStopBeforeTheFirstLookLeavesAForeignJobRunning) {
+TEST_F(Followers, LeavesAForeignJobRunningAfterAStopBeforeTheFirstQuery) {
   region_.training = {{{"Name", "streets-1"}, {"Status", "InProgress"}}};
   run(kTraining, "mine");
   after_iterations(1);
@@ -182,11 +182,11 @@ TEST_F(Followers, AStopBeforeTheFirstLookLeavesAForeignJobRunning) {
   EXPECT_EQ(region_.training[0]["Status"], "InProgress");
 }
 
-TEST_F(Followers, KilledBetweenTheRequestAndItsRecordItRecognisesItsJob) {
+TEST_F(Followers, RecogniseTheJobAfterAKillBetweenTheRequestAndItsRecord) {
   for (const char* job : {kTraining, kBatch}) {
     store_ = *CampaignStore::open(":memory:");
     region_ = {};
-    // Three Batch jobs have the name already; the second belongs to another campaign.
+    // Three Batch jobs already have the name; the second belongs to another campaign.
     for (const char* whose : {"", "other", ""})
       region_.batch.push_back({{"jobId", "theirs-" + std::to_string(region_.batch.size())},
                                {"name", "streets-1"},
@@ -206,7 +206,7 @@ TEST_F(Followers, KilledBetweenTheRequestAndItsRecordItRecognisesItsJob) {
   }
 }
 
-TEST_F(Followers, ARequestThatIsDeniedStopsTheCampaignWithThatAsItsReason) {
+TEST_F(Followers, StopTheCampaignForADeniedRequest) {
   for (const char* job : {kTraining, kBatch}) {
     region_ = {};
     region_.denied_operations = {"CreateTrainingJob", "SubmitJob"};
@@ -218,7 +218,7 @@ TEST_F(Followers, ARequestThatIsDeniedStopsTheCampaignWithThatAsItsReason) {
     EXPECT_EQ(after_iterations(2), "failed: refused: " + refusal);
     EXPECT_EQ(row_text(1), "stopped: AccessDenied: " + refusal);
     EXPECT_TRUE(region_.training.empty() && region_.batch.empty());
-    // The state is the same after the server was killed.
+    // A kill of the server changes nothing.
     restart();
     const Campaign campaign = *table_->find("streets");
     EXPECT_TRUE(campaign.over());
@@ -227,7 +227,7 @@ TEST_F(Followers, ARequestThatIsDeniedStopsTheCampaignWithThatAsItsReason) {
   }
 }
 
-TEST_F(Followers, ARowThatFailsIsNeverSeenWithoutTheStopOfItsCampaign) {
+TEST_F(Followers, ShowADeniedRowOnlyTogetherWithTheStopOfItsCampaign) {
   run(kTraining, "mine");
   std::atomic<bool> failed_alone = false, done = false;
   std::thread reader([&] {
@@ -248,7 +248,7 @@ TEST_F(Followers, ARowThatFailsIsNeverSeenWithoutTheStopOfItsCampaign) {
   EXPECT_EQ(table_->find("streets")->stop_reason, "AccessDenied: no");
 }
 
-TEST_F(Followers, ARevokedRightFailsTheRemainingRows) {
+TEST_F(Followers, FailTheRemainingRowsAfterARightWasRevoked) {
   run(kTraining, "mine", 2);
   EXPECT_EQ(after_iterations(2), "running");
   region_.training[0]["Status"] = "Completed";
@@ -258,7 +258,7 @@ TEST_F(Followers, ARevokedRightFailsTheRemainingRows) {
   EXPECT_TRUE(row_text(1).starts_with("failed: refused")) << row_text(1);
 }
 
-TEST_F(Followers, JobsAreLeftAsTheyAreWithoutTheRightToDescribeOrStop) {
+TEST_F(Followers, LeaveJobsAsTheyAreWithoutTheRightToDescribeOrStopThem) {
   for (const char* operation : {"DescribeJob", "StopTrainingJob"}) {
     region_ = {};
     store_ = *CampaignStore::open(":memory:");
@@ -288,14 +288,14 @@ TEST_F(Followers, SignsWithThePrincipalsKeysAndRenewsThem) {
   EXPECT_EQ(opened_, (std::vector<std::string>{"record of ann", "record of ann"}));
 }
 
-TEST_F(Followers, ACampaignWithoutAnIdKnowsItsJobsByName) {
+TEST_F(Followers, RecogniseJobsOfACampaignWithoutAnIdByName) {
   region_.training = {{{"Name", "streets-1"}, {"Status", "InProgress"}}};
   run(kTraining, "");
   restart();
   EXPECT_EQ(after_iterations(2), "running");
 }
 
-TEST_F(Followers, AnInvalidOutputBucketFailsItsRowOnly) {
+TEST_F(Followers, FailOnlyTheRowWithAnInvalidOutputBucket) {
   run(R"(training_job":{"OutputDataConfig":{"S3OutputPath":"s3://BAD_NAME/x"}})", "one", 1, "a");
   run(kTraining, "two", 1, "b");
   follower_->iterate();
@@ -304,7 +304,7 @@ TEST_F(Followers, AnInvalidOutputBucketFailsItsRowOnly) {
   EXPECT_EQ(region_.training[0]["Name"], "b-1");
 }
 
-TEST_F(Followers, ACampaignThatCannotBeFollowedDelaysNoOther) {
+TEST_F(Followers, DelayNoOtherCampaignWhenOneFails) {
   for (const Kind kind : {Kind::invalid, Kind::exhausted, Kind::unavailable}) {
     region_ = {};
     region_.broken_job = "a-1";
@@ -327,7 +327,7 @@ TEST_F(Followers, ACampaignThatCannotBeFollowedDelaysNoOther) {
   }
 }
 
-TEST_F(Followers, ACopyThatIsInterruptedDelaysNoOtherCampaign) {
+TEST_F(Followers, DelayNoOtherCampaignWhenACopyIsInterrupted) {
   const auto source_of =
       [this](const std::string& region) -> Result<std::unique_ptr<objects::Objects>> {
     if (region == "away") return unavailable("the region is away");

@@ -29,8 +29,8 @@ double number_of(const Row& row, std::string_view name, double otherwise) {
   return parsed && std::isfinite(*parsed) ? *parsed : otherwise;
 }
 
-// The count as a template writes it: checked when the job is created, here only limited so that
-// sums do not overflow.
+// Reads a count of the request. The region checks it when the job is created; here it is limited so
+// that sums do not overflow.
 int64_t hosts_of(const Json& count) {
   if (count.is_number_unsigned() && count.get<uint64_t>() > uint64_t(domain::kCountedMax))
     return domain::kCountedMax;
@@ -42,10 +42,10 @@ std::string text_at(const Row& row, std::string_view name) {
   return found ? text_of(*found) : "";
 }
 
-// "s3://bucket/a/b/" -> "b/": the part of a URI that is kept below the copy's destination.
+// Returns the part of a URI that is kept below the copy's destination: "s3://bucket/a/b/" -> "b/".
 bool is_prefix(const std::string& uri) { return uri.ends_with('/'); }
 
-// One row in one region, as it would run there.
+// A row as it would run in one region.
 struct Candidate {
   std::string region;
   Json request;
@@ -54,8 +54,8 @@ struct Candidate {
   int64_t hosts = 1;
   double price_per_hour = -1;
   double copy_price_per_gib = 0;
-  double cost = -1;  // of job and copy; below 0: not known
-  // hosts that could start now, and ever; nothing: unlimited
+  double cost = -1;  // of job and copy; below 0: unknown
+  // Hosts that could start now, and at all; nullopt: unlimited.
   std::optional<int64_t> hosts_now, most;
 };
 
@@ -84,12 +84,12 @@ class Planner {
   }
 
  private:
-  // The data's region first: with equal costs, nothing is moved.
+  // The data's region comes first, so that data is not copied if costs are equal.
   std::vector<std::string> regions_for(const Row& row) const {
     const bool tied = !row.data.empty() && definition_.placement.copy_to.empty();
     if (definition_.placement.rule == Rule::data || tied) {
       const auto& allowed = definition_.placement.regions;
-      // With copies, data may be where no jobs run.
+      // If data is copied, its region need not be one where jobs may run.
       if (tied || allowed.empty() || std::count(allowed.begin(), allowed.end(), row.data_region))
         return {row.data_region};
       return allowed;
@@ -132,7 +132,7 @@ class Planner {
     return candidate;
   }
 
-  // Batch's sizes are not instances; its jobs are placed without prices.
+  // Batch requests sizes rather than instances, so its jobs are placed without prices.
   void read_size(Candidate& candidate) const {
     const Json& request = candidate.request;
     if (definition_.request_kind == RequestKind::batch_job) {
@@ -197,7 +197,7 @@ class Planner {
     return !hosts_now || *hosts_now >= candidate.hosts;
   }
 
-  // The first among equals: the data's own region, then by name.
+  // Of equally good candidates the first is selected: the data's region, then by name.
   const Candidate& choose(Row& row, const std::vector<Candidate>& candidates) const {
     const Rule rule = definition_.placement.rule;
     if (candidates.size() == 1) {

@@ -1,5 +1,5 @@
-// Plans the jobs of a campaign from the rows of a query: the region of each row, the data that is
-// copied there first, and the request to the region.
+// Plans the jobs of a campaign from the rows of a query: the region of each row, the data to copy
+// there first, and the request to the region.
 //
 // Pure: it reads rows, prices, capacity and reservations, and returns a plan. Rows are planned in
 // their order, and each reduces the capacity for later rows, so the rule `capacity` fills a region
@@ -18,7 +18,7 @@
 
 namespace trainyard::campaign {
 
-inline constexpr size_t kRowsMax = 10'000;  // of a campaign, as an array of Batch
+inline constexpr size_t kRowsMax = 10'000;  // of a campaign, as in an array of Batch
 inline constexpr size_t kColumnsMax = 200;
 
 // The result of a query of the catalogue.
@@ -27,16 +27,16 @@ struct QueryResult {
   std::vector<std::vector<Json>> rows;  // strings, numbers, null
 };
 
-// One instance type in one region.
+// The prices and capacity of one instance type in one region.
 struct Offer {
-  std::optional<double> on_demand, spot;  // of an instance and hour
-  std::optional<int64_t> hosts_total;     // unset: gangs are scaled to fit
+  std::optional<double> on_demand, spot;  // the price of an instance per hour
+  std::optional<int64_t> hosts_total;     // nullopt: unlimited, since gangs are scaled to fit
   std::optional<int64_t> hosts_free;
-  int64_t hosts_reserved = 0;  // for us, free or not
+  int64_t hosts_reserved = 0;  // paid for already, whether free or not
 };
 
 struct RegionOffers {
-  // false: the region does not respond, and its offers are empty
+  // False: the region does not answer, and its offers are empty.
   bool known = false;
   std::map<std::string, Offer> offers;  // by instance type
 };
@@ -49,9 +49,9 @@ struct PlanInputs {
 
 // The parts of the requests that are equal in all jobs, and those that differ.
 struct Comparison {
-  // hyperparameter (of Batch: parameter, variable) -> value
+  // Hyperparameter (of Batch: parameter, variable) -> value.
   std::map<std::string, std::string> same;
-  // path in the request -> values, each once
+  // Path in the request -> its different values.
   std::map<std::string, std::vector<std::string>> different;
 };
 
@@ -60,7 +60,7 @@ struct Plan {
   Comparison comparison;
 };
 
-// `number_from`: of the first row; a standing campaign continues its numbers.
+// `number_from` is the number of the first row: a standing campaign continues its numbers.
 Result<Plan> make_plan(const Definition& definition, const QueryResult& query_result,
                        const PlanInputs& inputs, int64_t number_from = 1);
 

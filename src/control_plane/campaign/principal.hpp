@@ -1,7 +1,7 @@
-// Names the principal whose rights a campaign has: the one that started it.
+// Identifies the principal that started a campaign, whose rights it has.
 //
-// Only the API understands the record (api/delegated_access.hpp); at each use it decides what the
-// principal may do then. Here it is stored, and passed back with each request.
+// Only the API layer interprets the record (api/delegated_access.hpp): at each use it decides what
+// the principal may do. This module stores it, and passes it back with each request.
 //
 // Threads: plain values.
 #pragma once
@@ -12,7 +12,7 @@ namespace trainyard::campaign {
 
 struct Principal {
   std::string arn;  // as users see it
-  // "" = the server's owner: of campaigns that were started before records were stored
+  // "": the server's owner, for campaigns that were started before records were stored.
   std::string record;
   friend bool operator==(const Principal&, const Principal&) = default;
 };

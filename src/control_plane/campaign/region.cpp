@@ -43,7 +43,7 @@ std::optional<double> cost_in(const Json& job) {
   return amount ? std::optional(*amount) : std::nullopt;
 }
 
-// True if a job that the region describes carries the campaign's id; without ids the name decides.
+// Returns true if a described job has the campaign's id, or the campaign has none.
 bool is_ours(const Json& job, const char* member, const std::string& campaign_id) {
   if (campaign_id.empty()) return true;
   const auto tags = job.find(member);
@@ -54,8 +54,8 @@ bool is_ours(const Json& job, const char* member, const std::string& campaign_id
   });
 }
 
-// The list for the campaign's tag; nullptr when it has no id, or when the author wrote something
-// else than a list of tags, which the region rejects.
+// Returns the list to which the campaign's tag is added; nullptr if the campaign has no id, or the
+// author's tags are not a list, which the region rejects.
 Json* tags_of(Json& request, const char* member, const Json& none, const std::string& campaign_id) {
   if (campaign_id.empty()) return nullptr;
   Json& tags = request.emplace(member, none).first.value();
@@ -105,8 +105,8 @@ Result<Json> describe_batch_jobs(client::Client& client, const Json& ids) {
   return list_in(answer, "jobs");
 }
 
-// The campaign's job of this name in the row's queue; "" if none. Other users of the queue may have
-// given the name to any number of jobs.
+// Returns the id of the campaign's job with this name in the row's queue; "" if there is none.
+// Other users of the queue may have any number of jobs of that name.
 Result<std::string> find_batch_job(client::Client& client, const Definition& definition,
                                    const std::string& campaign_id, const Row& row) {
   Json question{
@@ -123,7 +123,7 @@ Result<std::string> find_batch_job(client::Client& client, const Definition& def
     if (token.empty()) return std::string();
     question["nextToken"] = token;
   }
-  return exhausted("the queue has more jobs of this name than can be looked through");
+  return exhausted("the queue has too many jobs of this name to find the campaign's");
 }
 
 Result<SeenJobs> look_at_batch_jobs(client::Client& client, const Definition& definition,
@@ -184,8 +184,8 @@ SeenJob seen_batch_job(const Json& job) {
   return seen;
 }
 
-Result<SeenJobs> look(client::Client& client, const Definition& definition,
-                      const std::string& campaign_id, const std::vector<Row>& rows) {
+Result<SeenJobs> find_jobs(client::Client& client, const Definition& definition,
+                           const std::string& campaign_id, const std::vector<Row>& rows) {
   return definition.request_kind == RequestKind::training_job
              ? look_at_training_jobs(client, definition, campaign_id, rows)
              : look_at_batch_jobs(client, definition, campaign_id, rows);
@@ -216,7 +216,7 @@ Result<void> stop(client::Client& client, const Definition& definition, const Ro
           ? client.call(Service::batch, "TerminateJob",
                         {{"jobId", row.job_id}, {"reason", "its campaign was stopped"}})
           : client.call(Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}});
-  // A stop of a job that is stopping or over is rejected; the next query shows which.
+  // The region rejects a stop if the job is stopping or has ended; the next query shows which.
   if (!stopped &&
       (stopped.error().kind == Kind::unavailable || stopped.error().kind == Kind::denied))
     return stopped.error();

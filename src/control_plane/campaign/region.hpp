@@ -1,4 +1,4 @@
-// Translates between a campaign and its region's API: which of its jobs exist, start one, stop one.
+// Uses a region's API for a campaign: finds its jobs, starts and stops them, reads their results.
 //
 // Threads: as the client's. Errors: the client's.
 #pragma once
@@ -14,32 +14,32 @@
 
 namespace trainyard::campaign {
 
-// Up to this many jobs are queried one by one; for more, all jobs of the campaign are listed, page
-// by page.
+// Up to this number, jobs are queried one by one; for more, all jobs of the campaign are listed,
+// page by page.
 inline constexpr size_t kQueriedOneByOneMax = 50;
 
-// Each job has the campaign's id as this tag, which distinguishes it from others of its name:
-// another server's campaign may use the same name, and a user may use any.
+// The tag of each job that has the campaign's id. It distinguishes the job from others of its name,
+// which another server's campaign or a user may have submitted.
 inline constexpr std::string_view kCampaignTag = "trainyard:campaign";
 
-// Finds the jobs of rows that have submitted one. A training job of its name that belongs to
-// another campaign or user is returned as foreign; a Batch job is left out, since any number may
-// share a name.
-Result<SeenJobs> look(client::Client& client, const Definition& definition,
-                      const std::string& campaign_id, const std::vector<Row>& rows);
-// Returns the id of a Batch job. A taken name is not an error: the next look() shows whose job has
-// it.
+// Finds the submitted jobs of rows. A training job with the right name that belongs to another
+// campaign or user is returned as foreign. Such Batch jobs are left out, since any number may share
+// a name.
+Result<SeenJobs> find_jobs(client::Client& client, const Definition& definition,
+                           const std::string& campaign_id, const std::vector<Row>& rows);
+// Submits the row's job and returns the id of a Batch job. A name in use is not an error: the next
+// find_jobs() shows whether the job with that name is foreign.
 Result<std::string> submit(client::Client& client, const Definition& definition,
                            const std::string& campaign_id, const Row& row);
 Result<void> stop(client::Client& client, const Definition& definition, const Row& row);
 
 // The metrics and cost of a job, which are expensive to query.
 struct Report {
-  // For an array, those of the child that is best by Definition::result_metrics, and its index
-  // (kBestChild).
+  // For an array: the metrics of the child that is best by Definition::result_metrics, and its
+  // index as kBestChild.
   std::map<std::string, double> metrics;
   std::optional<double> cost;
-  std::string failure;  // "": it has not failed, or gives no reason
+  std::string failure;  // the reason of a failed job; "": it has not failed, or has no reason
 };
 inline constexpr std::string_view kBestChild = "best child";
 // Requires: the row of a Batch job has its job_id.

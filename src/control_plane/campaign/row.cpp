@@ -93,7 +93,7 @@ Json to_json(const Row& row) { return kRow.write(row); }
 
 Result<Row> row_from_json(const Json& json) {
   Row row = TRY(kRow.read(json));
-  // Older records were charged by existing bytes.
+  // Older records have no transferred bytes; they were charged by existing bytes.
   if (!json.contains("bytes_moved")) row.bytes_moved = row.bytes_copied;
   return row;
 }

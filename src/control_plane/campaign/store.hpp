@@ -1,5 +1,5 @@
-// CampaignStore keeps campaigns durably, with their definitions and rows, in one SQLite file. Every
-// change is written before it takes effect.
+// CampaignStore stores campaigns with their definitions and rows durably in one SQLite file.
+// Changes are durable when a call returns.
 //
 // Threads: callable from anywhere. Errors: those of sqlite/connection.hpp; conflict, when a
 // campaign of this name exists.
@@ -28,13 +28,13 @@ struct Campaign {
   Instant created;
   std::optional<Instant> stopped;
   std::vector<Row> rows;  // in the order of their numbers
-  // Random; its jobs have it as a tag. "": the campaign was stored before campaigns had an id, and
-  // its jobs are identified by name alone.
+  // A random text, which its jobs have as a tag. "": the campaign was stored before campaigns had
+  // ids, and its jobs are identified only by name.
   std::string id = {};
   Principal started_by = {};
   std::string stop_reason = {};  // the denied permission; "": stopped by a request
 
-  bool over() const;
+  bool over() const;  // all rows have ended
 };
 
 class CampaignStore {
@@ -43,7 +43,7 @@ class CampaignStore {
   ~CampaignStore();
 
   Result<void> create(const Campaign& campaign);
-  // Stores rows by number, of an existing campaign; new ones are added.
+  // Replaces or adds rows of an existing campaign, by number.
   Result<void> put_rows(const std::string& campaign, const std::vector<Row>& rows);
   // `reason`: "" for a requested stop.
   Result<void> put_stopped(const std::string& campaign, Instant at, const std::string& reason);

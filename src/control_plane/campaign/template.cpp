@@ -10,14 +10,14 @@
 namespace trainyard::campaign {
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_inside(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.'; }
+bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_name_character(char c) { return is_name_start(c) || (c >= '0' && c <= '9') || c == '.'; }
 
-// The name in the braces that open at `at`; "" for other text.
+// Returns the name in `{name}` that starts at `at`; "" if none does.
 std::string_view name_at(std::string_view text, size_t at) {
   size_t end = at + 1;
-  if (end >= text.size() || !is_letter(text[end])) return "";
-  while (end < text.size() && is_inside(text[end])) ++end;
+  if (end >= text.size() || !is_name_start(text[end])) return "";
+  while (end < text.size() && is_name_character(text[end])) ++end;
   return end < text.size() && text[end] == '}' ? text.substr(at + 1, end - at - 1)
                                                : std::string_view();
 }
@@ -30,7 +30,7 @@ Result<const Json*> value_of(std::string_view name, const Values& values) {
   return invalid("unknown name {" + shorten(name, 60) + "}; known names: " + names);
 }
 
-// Members whose values are always text.
+// Returns true for members whose values are always text.
 bool holds_text(const std::string& member) {
   static constexpr const char* kNames[] = {"HyperParameters",     "Environment", "environment",
                                            "parameters",          "Tags",        "tags",
@@ -74,7 +74,7 @@ std::string text_of(const Json& value) {
     constexpr double kWholeMax = 1e15;
     if (std::abs(number) < kWholeMax && number == std::floor(number))
       return std::to_string(int64_t(number));
-    // As databases write it: 7 * 0.1 is shown without its rounding error in the seventeenth digit.
+    // As databases format it: 7 * 0.1 has no visible rounding error in the seventeenth digit.
     char text[40];
     std::snprintf(text, sizeof text, "%.15g", number);
     return text;

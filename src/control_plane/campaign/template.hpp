@@ -1,7 +1,7 @@
-// Fills in templates: text with {names} becomes text with values.
+// Fills in templates: replaces {names} in texts with values.
 //
-// A name is letters, digits, '_' and '.', and begins with a letter; other text in braces stays as
-// it is, and so does a name after '$', which is the shell's. "{{name}}" is literally "{name}".
+// A name consists of letters, digits, '_' and '.', and begins with a letter or '_'. Other text in
+// braces stays as it is; so does ${name}, which the shell replaces. "{{name}}" becomes "{name}".
 //
 // Threads: pure. Errors: invalid, naming what is missing and what is known.
 #pragma once
@@ -17,14 +17,13 @@ namespace trainyard::campaign {
 
 using Values = std::map<std::string, Json>;  // strings, numbers, booleans, nothing
 
-// The text of a value: numbers without unneeded zeros, null as "".
+// Returns the text of a value: numbers without unneeded zeros, null as "".
 std::string text_of(const Json& value);
 
 Result<std::string> fill_text(std::string_view text, const Values& values);
 
-// Fills in every string of a document. A string that is only {name} becomes a number where the
-// value is one, except where AWS requires text: HyperParameters, Environment, Parameters, Tags and
-// the like.
+// Fills in every string of a document. A string that is just {name} becomes a number if the value
+// is one, except where AWS requires text (HyperParameters, Environment, parameters, Tags, ..).
 Result<Json> fill(const Json& document, const Values& values);
 
 }  // namespace trainyard::campaign
