@@ -12,7 +12,7 @@ void take_over(Row& row, const SeenJob& seen) {
 }
 
 // Updates the row by its job's state in the region.
-void follow(Row& row, const SeenJob& seen, int64_t retries, bool stopping, Instant now) {
+void update_row(Row& row, const SeenJob& seen, int64_t retries, bool stopping, Instant now) {
   take_over(row, seen);
   if (seen.end == SeenJob::End::none) {
     row.state = RowState::running;
@@ -58,7 +58,7 @@ std::vector<Move> decide(const Definition& definition, const std::vector<Row>& r
                         std::string(found->first);
       move.row.ended = now;
     } else if (found != seen.end()) {
-      follow(move.row, found->second, definition.retries, stopping, now);
+      update_row(move.row, found->second, definition.retries, stopping, now);
       if (move.row.state != RowState::running) --under_way;
       if (stopping && move.row.state == RowState::running) move.act = Move::Act::stop;
     } else if (submitted) {

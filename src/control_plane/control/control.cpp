@@ -414,7 +414,7 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   snapshot.jobs = live_.all();
   snapshot.catalog = catalog_.get();
   look_up_awaited(snapshot);
-  for (const JobNumber array : reconcile::those_to_count(snapshot.jobs))
+  for (const JobNumber array : reconcile::arrays_without_open_children(snapshot.jobs))
     if (const auto job = live_.kept(array))
       if (const auto counts = count_children(*job))
         snapshot.child_failed.emplace(array, counts->in(domain::Stage::failed) > 0);

@@ -15,7 +15,8 @@ using namespace domain;
 
 namespace {
 
-// Tests the hosts whose state is the job's: all, or the main host.
+// Returns true if the condition holds for all hosts that determine the job's state: all hosts, or
+// the main host.
 bool every(const Job& job, const Attempt& attempt, HostState at_least) {
   if (const auto main = job.spec.main_host()) return attempt.hosts[*main].state >= at_least;
   return std::ranges::all_of(attempt.hosts,
@@ -26,7 +27,7 @@ bool every_final(const Attempt& attempt) {
   return std::ranges::all_of(attempt.hosts, [](const Host& host) { return is_final(host.state); });
 }
 
-// Keeps what is needed of an attempt whose hosts are forgotten.
+// Removes the hosts of an ended attempt, and keeps the parts of its record that are still needed.
 void note_end(Attempt& attempt, const Host& host) {
   attempt.exit_code = host.exit_code;
   attempt.failure = shorten(host.failure, kFailureReasonBytesMax);
@@ -34,7 +35,7 @@ void note_end(Attempt& attempt, const Host& host) {
   attempt.machine = host.machine;
 }
 
-// Counts the attempts that use up the job's retries. Reclaimed spot machines of Batch count, as on
+// Counts the attempts that count as retries. Reclaimed spot machines of Batch count, as on
 // AWS.
 size_t failed_attempts(const Job& job) {
   return size_t(std::ranges::count_if(job.attempts, [](const Attempt& each) {
@@ -65,7 +66,7 @@ void end_phases(Job& job) {
 std::string failure_reason(const Attempt& attempt, HostIndex index) {
   const Host& host = attempt.hosts[index];
   const std::string text = host.failure.empty() ? "the training process failed" : host.failure;
-  // The host's text comes first, since users search for it; the host's name comes last.
+  // The host's message comes first, since users search for it; the host's name comes last.
   const std::string where = attempt.hosts.size() > 1 ? " (" + host_name(index) + ")" : "";
   std::string prefix, suffix;
   switch (host.fault.value_or(Fault::algorithm)) {
@@ -103,7 +104,7 @@ bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
   }
   if (!is_ours(host.fault.value_or(Fault::algorithm))) return false;
   if (job.spec.spot) return true;
-  return failed <= job.spec.retries_max;  // this one is among them
+  return failed <= job.spec.retries_max;  // `failed` includes this attempt
 }
 
 void leave_pool(Job& job, bool hosts_are_well, Instant at) {
@@ -133,8 +134,8 @@ void enter_stopped(Job& job, Instant at) {
 
 namespace {
 
-// True for an interruption after every host had done its part. (A host that failed and is
-// retried may have ended before its agent received the order.)
+// Returns true if every host had finished its work before the interruption. (A host that failed and
+// is retried may have ended before its agent received the order.)
 bool done_all_the_same(const Job& job, const Attempt& attempt) {
   const auto done = [](const Host& host) {
     return host.state == HostState::finished && host.stopped == StopCause::none;
@@ -144,8 +145,8 @@ bool done_all_the_same(const Job& job, const Attempt& attempt) {
   return std::ranges::all_of(attempt.hosts, done);
 }
 
-// A rank whose peer is gone fails with an error of its own, which may be reported first. So when
-// all reports are in, a fault of the platform in any host counts, whichever came first.
+// Determines the host whose failure counts. A rank that loses a peer fails too, and may be reported
+// first. So once all hosts have reported, a fault of the platform takes precedence.
 void look_for_faults_of_ours(Job& job, Attempt& attempt, Instant at) {
   if (!attempt.first_failed || !attempt.interruption.empty() || job.spec.queue) return;
   for (HostIndex index = 0; index < attempt.hosts.size(); ++index) {
@@ -157,7 +158,7 @@ void look_for_faults_of_ours(Job& job, Attempt& attempt, Instant at) {
   }
 }
 
-// The reason why a job whose attempt was interrupted gets no other one; "" when it does.
+// Returns why a job whose attempt was interrupted gets no other attempt; "" if it gets one.
 std::string no_further_attempt(const Job& job, const Attempt& attempt) {
   const std::string last = ", the last time: " + attempt.interruption;
   if (job.attempts.size() >= kAttemptsMax)
@@ -182,7 +183,7 @@ std::string no_further_attempt(const Job& job, const Attempt& attempt) {
          std::to_string(*job.spec.queue->preemptions_max) + last;
 }
 
-// The attempt was interrupted: the job waits for its next one.
+// Makes the job wait for its next attempt after an interruption.
 void wait_again(Job& job, const Attempt& attempt, Instant at) {
   move(job.state, JobEvent::retry);
   job.stop_cause = StopCause::none;
@@ -192,7 +193,7 @@ void wait_again(Job& job, const Attempt& attempt, Instant at) {
     enter(job, Phase::starting, std::string(contract::kReplacing) + " " + attempt.interruption, at);
 }
 
-// Every host has ended: so has the attempt, and the job with it, unless it gets another one.
+// Ends the attempt, whose hosts have all ended, and the job, unless it gets another attempt.
 void finish(Job& job, Attempt& attempt, Instant at) {
   if (attempt.state != AttemptState::draining) move(attempt.state, AttemptEvent::drain);
   move(attempt.state, AttemptEvent::end);
@@ -226,20 +227,20 @@ void finish(Job& job, Attempt& attempt, Instant at) {
 
 }  // namespace
 
-void follow(Job& job, Attempt& attempt, Instant happened, Instant at) {
+void update_from_hosts(Job& job, Attempt& attempt, Instant happened, Instant at) {
   if (attempt.state == AttemptState::starting && every(job, attempt, HostState::running))
     move(attempt.state, AttemptEvent::run);
   if (attempt.state != AttemptState::draining && every(job, attempt, HostState::draining))
     move(attempt.state, AttemptEvent::drain);
 
-  // While a gang is stopped, or ends because a host failed or was interrupted, the user sees the
-  // former phase until the attempt is over.
+  // While a gang is stopped, or ends because a host failed or was interrupted, users see the
+  // previous phase until the attempt has ended.
   if (job.state == JobState::active && job.stop_cause == StopCause::none &&
       attempt.interruption.empty()) {
     if (every(job, attempt, HostState::uploading))
       enter(job, Phase::uploading, contract::kUploading, happened);
     else if (every(job, attempt, HostState::running)) {
-      // Once only: a later message of a host stays.
+      // Set only once, so that it does not replace later messages of hosts.
       if (job.phase() != Phase::training)
         enter(job, Phase::training, contract::kTraining, happened);
     } else if (job.phase() != Phase::downloading &&

@@ -1,5 +1,5 @@
-// Converts commands to the form that the ledger stores: a kind and a JSON body. A missing member
-// takes its default, so an older record stays readable.
+// Converts commands to and from the records of the ledger: a kind and a JSON body. A missing member
+// has its default, so older records stay readable.
 #include "base/enum_table.hpp"
 #include "base/json_record.hpp"
 #include "base/text.hpp"
@@ -119,7 +119,7 @@ constexpr EnumTable<ResourceChange> kChanges{"resource change",
                                               {ResourceChange::update, "update"},
                                               {ResourceChange::remove, "remove"}}};
 
-// A ChangeResource as it is stored: the kind decides how the resource is read.
+// The record of a ChangeResource. Its kind determines how the resource is read.
 struct StoredChange {
   ResourceChange how = ResourceChange::create;
   std::string kind;
@@ -182,7 +182,7 @@ constexpr Form form(std::string_view kind) {
   return {kind, [](const Command& command) { return record.write(std::get<index>(command)); },
           [](const Json& json) -> Result<Command> { return Command(TRY(record.read(json))); }};
 }
-// In the order of Command.
+// The records of all commands, in the order of Command.
 constexpr Form kForms[] = {
     form<0, kCreate>("create"),
     form<1, kStop>("stop"),

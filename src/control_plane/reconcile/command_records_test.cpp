@@ -20,7 +20,7 @@ Result<Command> read_back(const Command& command) {
   return command_of(record);
 }
 
-TEST(CommandRecords, AStartKeepsThePreferenceThatItSelects) {
+TEST(CommandRecords, StoreTheSelectedPreferenceOfAStart) {
   StartAttempt start = start_of_job_7();
   for (const uint32_t preference : {0u, 3u}) {
     start.preference = preference;
@@ -30,7 +30,7 @@ TEST(CommandRecords, AStartKeepsThePreferenceThatItSelects) {
   }
 }
 
-TEST(CommandRecords, AStartWithoutPreferenceHasTheFormOfOlderRecords) {
+TEST(CommandRecords, OfStartsWithoutPreferenceAreAsInEarlierVersions) {
   const Json body = body_of(start_of_job_7());
   EXPECT_FALSE(body.contains("preference")) << body.dump();
   const auto read = read_back(start_of_job_7());

@@ -1,4 +1,4 @@
-// CreateJob is the command to create a job: the request of a front end, completed by control.
+// CreateJob is the command to create a job: a request of the API layer, completed by control.
 //
 // Threads: plain values.
 #pragma once
@@ -12,12 +12,12 @@
 namespace trainyard::reconcile {
 
 struct CreateJob {
-  // -- from the front end
+  // -- from the API layer
   domain::JobKey key;
   domain::JobSpec spec;
   std::vector<domain::Tag> tags;
 
-  // -- from control, which overwrites what a front end has set
+  // -- set by control
   domain::JobNumber number = 0;
   std::string account = {};
   std::string arn = {};

@@ -19,7 +19,7 @@ class Explainer {
   Explainer(const Snapshot& snapshot, const ExplainRights& rights)
       : snapshot_(snapshot), rights_(rights) {}
 
-  // An array itself is never placed: its first waiting child is.
+  // An array is not placed itself, so its first waiting child is explained.
   Result<const Job*> waiting(JobNumber number) {
     const Job* job = find(number);
     if (!job) return unavailable("the job has not been planned yet: try again");
@@ -68,7 +68,7 @@ class Explainer {
   const Snapshot& snapshot_;
   const ExplainRights& rights_;
   JobNumber own_ = 0;
-  std::map<JobNumber, bool> seen_;  // each is checked once: rights may depend on tags
+  std::map<JobNumber, bool> seen_;  // rights are checked once per job, since they may read tags
 };
 
 std::vector<schedule::Machine> kinds_to_add(const Snapshot& snapshot) {
@@ -114,7 +114,7 @@ Result<Explanation> explain(const Snapshot& snapshot, const schedule::Policy& po
 Result<Explanation> preview(const Snapshot& snapshot, const schedule::Policy& policy,
                             const Timeout& timeout, const Spot& spot, Instant now, CreateJob create,
                             const ExplainRights& rights, bool with_changes) {
-  // Behind every other job, as a new one is.
+  // A new job comes after all other jobs.
   create.number = 1;
   for (const auto& job : snapshot.jobs)
     create.number = std::max(create.number, domain::last_number_of(*job) + 1);

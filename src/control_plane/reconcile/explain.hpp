@@ -1,11 +1,11 @@
-// Explains what would let a waiting job start: calls schedule::what_if with the snapshot that
-// decide() plans, and hides from the answers the jobs that the caller may not see.
+// Explains what would let a waiting job start. It calls schedule::what_if with the snapshot that
+// decide() plans, and hides jobs that the caller may not see from the answers.
 //
-// A hidden job is called "another job" in the pending reason, and no answer is about it. It still
-// counts: the machines that it holds, and when it ends.
+// A hidden job is called "another job" in the pending reason, and no answer proposes to change it.
+// Its machines and its end still count.
 //
-// A preview does the same for a job that does not exist: it is added to the snapshot, as if it had
-// just been created. Nothing is stored, and nothing is reserved.
+// A preview explains a job that does not exist: the job is added to the snapshot, as if it had just
+// been created. Nothing is stored or reserved.
 //
 // Threads: pure. Errors: conflict (the job does not wait), unavailable (it is not planned yet).
 #pragma once
@@ -22,15 +22,15 @@
 
 namespace trainyard::reconcile {
 
-// The rights of the caller. Both are called on the thread of explain().
+// The rights of the caller. explain() calls both functions on its thread.
 struct ExplainRights {
   MaySeeJob may_see;
   MayUseQueue may_use;
 };
 
 struct ExplanationAnswer {
-  schedule::Change change;  // its name is as users see it
-  domain::JobKey job = {};  // that ends, or is cancelled
+  schedule::Change change;  // its name is the one that users see
+  domain::JobKey job = {};  // the job that ends, or is cancelled
   std::string job_title = {};
   bool now = false;
   Instant starts;  // wall time
@@ -39,7 +39,7 @@ struct ExplanationAnswer {
 struct Explanation {
   domain::JobKey job;  // of an array: its first waiting child
   std::string reason;  // the pending reason; "": the job starts now
-  // Wall time, with nothing changed. Nothing: unknown.
+  // The start without changes, in wall time; nullopt: unknown.
   std::optional<Instant> starts = {};
   std::vector<ExplanationAnswer> answers = {};
   bool whole = true;  // false: the cluster is too large for all changes to be tried
@@ -51,8 +51,9 @@ Result<Explanation> explain(const Snapshot& snapshot, const schedule::Policy& po
                             domain::JobNumber job, const ExplainRights& rights,
                             bool with_changes = true);
 
-// Without changes (the answers are empty) it costs a few plans instead of hundreds. Requires: the
-// job waits for no other job. Errors: those of the command, and unavailable.
+// Explains a job that would be created. With `with_changes` false the answers are empty, and it
+// costs a few plans instead of hundreds. Requires: the job depends on no other job. Errors: those
+// of the command, and unavailable.
 Result<Explanation> preview(const Snapshot& snapshot, const schedule::Policy& policy,
                             const Timeout& timeout, const Spot& spot, Instant now, CreateJob create,
                             const ExplainRights& rights, bool with_changes);

@@ -45,7 +45,7 @@ std::shared_ptr<Job> run(std::shared_ptr<Job> job, int64_t max_runtime_seconds =
   return job;
 }
 
-// `secret`, of another user, holds half of the only machine; `mine` waits for all of it.
+// Job `secret` of another user holds half of the only machine; job `mine` waits for all of it.
 struct World {
   Snapshot snapshot;
   World() {
@@ -88,7 +88,7 @@ TEST(Explain, ReportsTheReasonTheStartAndHelpfulChanges) {
   EXPECT_TRUE(find(found, schedule::ChangeKind::add_machines));
 }
 
-TEST(Explain, DoesNotTellOfJobsThatTheCallerMayNotSee) {
+TEST(Explain, HidesJobsThatTheCallerMayNotSee) {
   World world;
   world.snapshot.jobs.insert(world.snapshot.jobs.begin() + 1, made(2, "hidden-too", 2));
   auto mine = made(3, "mine", 1);
@@ -146,7 +146,7 @@ TEST(Explain, TellsWhyAJobCannotBePlannedYet) {
   EXPECT_TRUE(found.answers.empty());
 }
 
-TEST(Explain, RefusesJobsThatDoNotWait) {
+TEST(Explain, RejectsJobsThatDoNotWait) {
   const World world;
   const auto runs = explain(world.snapshot, {}, {}, {}, kExplainNow, 1, kAll);
   ASSERT_FALSE(runs);
@@ -181,11 +181,10 @@ TEST(Preview, TellsThatAJobWouldStartNow) {
   EXPECT_EQ(found.reason, "");
   EXPECT_EQ(found.starts, kExplainNow + 1h) << "wall time";
   EXPECT_EQ(found.job.name, "next");
-  EXPECT_EQ(world.snapshot.jobs.size(), jobs) << "nothing is added";
+  EXPECT_EQ(world.snapshot.jobs.size(), jobs) << "the snapshot is unchanged";
 }
 
-// The preview equals what decide() does with the job once it exists.
-TEST(Preview, MatchesTheLaterDecisionOfTheScheduler) {
+TEST(Preview, EqualsTheDecisionOnceTheJobExists) {
   for (const uint32_t hosts : {1u, 2u})
     for (const bool others_wait : {false, true}) {
       World world;
@@ -222,7 +221,7 @@ TEST(Preview, TellsWhenAJobThatMustWaitWouldStart) {
   EXPECT_EQ(previewed(world, 2, kAll, false).starts, found.starts);
 }
 
-TEST(Preview, DoesNotTellOfJobsThatTheCallerMayNotSee) {
+TEST(Preview, HidesJobsThatTheCallerMayNotSee) {
   World world;
   const Explanation found = previewed(world, 2, kNone, true);
   std::string all = found.reason;
@@ -233,8 +232,8 @@ TEST(Preview, DoesNotTellOfJobsThatTheCallerMayNotSee) {
     EXPECT_EQ(all.find(name), std::string::npos) << all;
 }
 
-// Numbers of children follow that of their array, also those that were not made yet.
-TEST(Preview, IsBehindTheChildrenOfArrays) {
+// The numbers of children follow the number of their array, even before they are created.
+TEST(Preview, ComesAfterTheChildrenOfArrays) {
   World world;
   auto array = made(2, "array", 1);
   array->spec.array.size = 100;

@@ -1,6 +1,6 @@
-// Builds the input of growth (schedule/growth.hpp): how many machines of each kind exist and should
-// exist at least, and since when each has been idle. Only the idle time is carried over from the
-// last iteration; after a restart it begins at zero.
+// Builds the input of plan_growth (schedule/growth.hpp): how many machines of each kind exist,
+// their minimum, and since when machines have been idle. Only idle times are carried over from the
+// last iteration; after a restart they begin at zero.
 //
 // The machines of a compute environment are shared (docs/decisions/23): its minvCpus and
 // desiredvCpus apply to the first kind that its instanceTypes name.
@@ -19,14 +19,14 @@
 
 namespace trainyard::reconcile {
 
-// The catalog is nullptr when there are no environments.
+// `catalog` is nullptr if there are no environments.
 std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKind>& kinds,
                                             const std::vector<launch::Machine>& machines,
                                             const batch::Catalog* catalog);
 
 using IdleSince = std::map<std::string, Instant>;  // by machine
 
-// Machines that were added on demand and are used neither by the snapshot nor by the plan.
+// Returns the machines that were added on demand and that neither the snapshot nor the plan uses.
 IdleSince idle_since(const IdleSince& before, const std::vector<launch::Machine>& machines,
                      const schedule::Snapshot& snapshot, const schedule::Plan& plan, Instant now);
 

@@ -29,7 +29,7 @@ batch::Catalog catalog_of(double least, double desired, std::vector<std::string>
   return catalog;
 }
 
-TEST(GrowthView, KindsOfTheLauncherAreLimitedByEnvironments) {
+TEST(GrowthView, LimitsTheLaunchersKindsByEnvironments) {
   const std::vector<launch::Machine> machines{machine("a", "c5.4xlarge"), machine("b", ""),
                                               machine("c", "c5.4xlarge")};
   auto catalog = catalog_of(16, 32, {"p3", "c5"});
@@ -38,18 +38,18 @@ TEST(GrowthView, KindsOfTheLauncherAreLimitedByEnvironments) {
   EXPECT_EQ(kinds[0].machines, 2u);
   EXPECT_EQ(kinds[0].coming, 2u);
   EXPECT_EQ(kinds[0].cpus_max, 160);
-  EXPECT_EQ(kinds[0].cpus_min, 16) << "the first kind that it names";
+  EXPECT_EQ(kinds[0].cpus_min, 16) << "minvCpus applies to the first kind of the environment";
   EXPECT_EQ(kinds[0].cpus_desired, 32);
   EXPECT_EQ(kinds[1].cpus_min, 0);
   catalog = catalog_of(1000, 0, {"p3.2xlarge"});
   EXPECT_EQ(kinds_of({kLarge, kGpu}, machines, &catalog)[1].cpus_min, 32)
-      << "no more than there can be";
+      << "at most the maximum of machines";
   catalog.environments.begin()->second.enabled = false;
   EXPECT_EQ(kinds_of({kLarge, kGpu}, machines, &catalog)[1].cpus_min, 0);
   EXPECT_TRUE(kinds_of({}, machines, &catalog).empty());
 }
 
-TEST(GrowthView, AMachineIsIdleSinceNothingIsOnIt) {
+TEST(GrowthView, TellsSinceWhenMachinesAreIdle) {
   const std::vector<launch::Machine> machines{machine("a", "c5.4xlarge"), machine("b", ""),
                                               machine("c", "c5.4xlarge"),
                                               machine("d", "c5.4xlarge")};
@@ -59,7 +59,7 @@ TEST(GrowthView, AMachineIsIdleSinceNothingIsOnIt) {
   plan.starts.push_back({2, {{"d", {1, 0, 0}}}});
   const IdleSince idle =
       idle_since({{"c", kNow - 40s}, {"a", kNow - 50s}}, machines, snapshot, plan, kNow);
-  EXPECT_EQ(idle, (IdleSince{{"c", kNow - 40s}})) << "b cannot be given back";
+  EXPECT_EQ(idle, (IdleSince{{"c", kNow - 40s}})) << "the launcher cannot release b";
   EXPECT_EQ(idle_since({}, machines, snapshot, {}, kNow).at("d"), kNow);
 }
 

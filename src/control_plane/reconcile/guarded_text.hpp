@@ -1,8 +1,9 @@
-// Guards the parts of a text that name a job: they are shown only to principals that may see it.
+// Guards the parts of a text that name a job, so that only principals that may see the job read
+// them.
 //
-// The guards travel through the scheduler inside names, and reveal() removes them from the texts
-// that it has made of these names. So a text that was not revealed shows no secret by mistake
-// only, and looks wrong at once: a guard begins with a control character.
+// Guards are part of the names that the scheduler gets. reveal() removes them from the texts that
+// the scheduler makes from these names. A text whose guards were not removed is easy to notice: a
+// guard begins with a control character.
 //
 // Threads: pure. Errors: none.
 #pragma once
@@ -16,17 +17,18 @@
 namespace trainyard::reconcile {
 
 using MaySeeNumber = std::function<bool(domain::JobNumber)>;
-// True if a principal may see that job.
+// Returns true if the principal may see the job.
 using MaySeeJob = std::function<bool(const domain::Job&)>;
 inline bool see_no_job(const domain::Job&) { return false; }
 inline bool see_all_jobs(const domain::Job&) { return true; }
 
-// `hidden` replaces the text for principals that may not see the job. Requires: neither text has
-// control characters.
+// Returns a guarded text. `hidden` replaces `text` for principals that may not see the job.
+// Requires: neither text has control characters.
 std::string guard(domain::JobNumber job, std::string_view text, std::string_view hidden);
-// Calls `may_see` for each guard. A guard that is not whole is removed.
+// Replaces each guard by its text, or the hidden text if `may_see` returns false. Removes
+// incomplete guards.
 std::string reveal(std::string_view text, const MaySeeNumber& may_see);
-// The same for a text that everybody may see.
+// Replaces each guard by its text, for texts that all users may see.
 std::string reveal_to_all(std::string_view text);
 
 }  // namespace trainyard::reconcile

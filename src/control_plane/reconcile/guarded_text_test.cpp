@@ -22,7 +22,7 @@ TEST(GuardedText, KeepsTextWithoutGuards) {
   EXPECT_EQ(reveal("waits for 2 more vCPU", nothing), "waits for 2 more vCPU");
 }
 
-TEST(GuardedText, DropsGuardsThatAreNotWhole) {
+TEST(GuardedText, RemovesIncompleteGuards) {
   const std::string whole = guard(1, "training-job/secret", "another job");
   for (size_t bytes = 1; bytes < whole.size(); ++bytes) {
     const std::string shown = reveal("held by " + whole.substr(0, bytes), everything);

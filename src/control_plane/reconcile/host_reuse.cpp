@@ -7,12 +7,12 @@
 namespace trainyard::reconcile {
 namespace {
 
-// The properties from which hosts are made, and that containers see.
-Json shape_of(const domain::JobSpec& spec) {
+// Returns the parts of a request that determine how its host is set up.
+Json host_setup_of(const domain::JobSpec& spec) {
   Json json = to_json(spec);
-  for (const char* own : {"arguments", "environment", "request"}) json.erase(own);
-  // Queue and definition stay; properties of a single job, and those that matter only until it is
-  // placed, are dropped.
+  for (const char* member : {"arguments", "environment", "request"}) json.erase(member);
+  // Only queue and definition stay: the other members belong to a single job, or matter only until
+  // it is placed.
   json["batch"] = {{"queue", spec.queue->name}, {"definition", spec.definition}};
   return json;
 }
@@ -40,12 +40,12 @@ bool may_reuse(const domain::Job& job, const std::set<domain::JobKey>& queues) {
          queues.contains({job.key.region, job.spec.queue->name});
 }
 
-bool may_follow(const domain::Job& former, const domain::Job& next) {
-  if (former.account != next.account || former.key.region != next.key.region ||
-      former.spec.queue->name != next.spec.queue->name)
+bool may_follow(const domain::Job& previous, const domain::Job& next) {
+  if (previous.account != next.account || previous.key.region != next.key.region ||
+      previous.spec.queue->name != next.spec.queue->name)
     return false;
-  if (former.parent != 0 && former.parent == next.parent) return true;  // children of one array
-  return shape_of(former.spec) == shape_of(next.spec);
+  if (previous.parent != 0 && previous.parent == next.parent) return true;  // children of one array
+  return host_setup_of(previous.spec) == host_setup_of(next.spec);
 }
 
 }  // namespace trainyard::reconcile

@@ -1,8 +1,8 @@
-// Decides which host may run another job after its first one.
+// Decides whether a host may run another job after its first one.
 //
-// A queue allows it by the tag kReuseTag with the value kReuseYes: its owner gives up some
-// isolation between its jobs (docs/decisions/26) to save the time of making a host. A job may
-// follow another one only if their requests are equal except for arguments and variables.
+// The owner of a queue allows it by the tag kReuseTag with the value kReuseYes: jobs are isolated
+// less (docs/decisions/26), and start faster. A job may reuse the host of another only if their
+// requests are equal except for arguments and variables.
 //
 // Threads: pure functions, and queues_with_reuse(), callable from anywhere.
 #pragma once
@@ -27,11 +27,11 @@ bool allows_reuse(const std::vector<domain::Tag>& tags_of_queue);
 std::set<domain::JobKey> queues_with_reuse(const batch::Catalog& catalog, ledger::Ledger& ledger,
                                            const std::string& account);
 
-// True if the job's host may be reused by another job, or be a reused one. `queues`: those with the
-// tag.
+// Returns true if the job may reuse a host, and leave its host to other jobs. `queues`: those with
+// the tag.
 bool may_reuse(const domain::Job& job, const std::set<domain::JobKey>& queues);
 
-// True if `next` may have the host that `former` had. Requires: both may_reuse().
-bool may_follow(const domain::Job& former, const domain::Job& next);
+// Returns true if `next` may reuse the host of `previous`. Requires: may_reuse() is true for both.
+bool may_follow(const domain::Job& previous, const domain::Job& next);
 
 }  // namespace trainyard::reconcile

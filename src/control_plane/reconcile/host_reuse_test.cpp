@@ -18,7 +18,7 @@ domain::Job job(const char* queue) {
   return made;
 }
 
-TEST(Reuse, IsForHostsOfQueuesThatSaySo) {
+TEST(HostReuse, RequiresTheTagOfTheQueue) {
   const std::set<domain::JobKey> queues = {{"us-east-1", "quick"}};
   EXPECT_TRUE(may_reuse(job("quick"), queues));
   EXPECT_FALSE(may_reuse(job("other"), queues));
@@ -36,8 +36,8 @@ TEST(Reuse, IsForHostsOfQueuesThatSaySo) {
   EXPECT_FALSE(allows_reuse({{"trainyard:reuse-hosts", "false"}}));
 }
 
-TEST(Reuse, IsBetweenJobsThatDifferInNamesOnly) {
-  const auto former = job("quick");
+TEST(HostReuse, RequiresEqualRequestsExceptForArgumentsAndVariables) {
+  const auto previous = job("quick");
   struct Case {
     const char* what;
     void (*change)(domain::Job&);
@@ -57,9 +57,9 @@ TEST(Reuse, IsBetweenJobsThatDifferInNamesOnly) {
       {"account", [](domain::Job& next) { next.account = "1"; }, false},
   };
   for (const auto& each : cases) {
-    auto next = former;
+    auto next = previous;
     each.change(next);
-    EXPECT_EQ(may_follow(former, next), each.may) << each.what;
+    EXPECT_EQ(may_follow(previous, next), each.may) << each.what;
   }
 }
 

@@ -1,6 +1,6 @@
-// JobFault is a fault in the data of one job. It is thrown where the job's commands are applied or
-// the job is planned, and caught at that job's boundary (reconcile.cpp, group.cpp): the job fails
-// with the reason, the server continues.
+// JobFault is an error in the data of one job. It is thrown while the job's commands are applied or
+// the job is planned, and caught per job (reconcile.cpp, control/commit_batch.cpp): the job fails
+// with the reason, and the server continues.
 //
 // Threads: plain values.
 #pragma once
@@ -14,8 +14,8 @@ class JobFault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws JobFault when the condition does not hold. For conditions that depend on one job's record
-// alone; faults that concern all jobs are CHECKs.
+// Throws JobFault if the condition is false. It is for conditions on one job's record; CHECK is for
+// faults that concern all jobs.
 inline void require(bool condition, const char* why) {
   if (!condition) throw JobFault(why);
 }

@@ -1,4 +1,4 @@
-// Names jobs, their log groups and their streams.
+// Makes the names of jobs, their log groups and their log streams.
 #include <algorithm>
 
 #include "base/sha256.hpp"
@@ -43,7 +43,7 @@ std::string digits_of(const std::string& whole) {
   return to_hex(bytes_of(sha256(whole))).substr(0, kIdDigits);
 }
 
-// Unique to this host of this attempt, and stable.
+// Returns digits that are unique to this host of this attempt, and always the same.
 std::string task_of(const Job& job, const Attempt& attempt, HostIndex host) {
   return digits_of(job.key.region + "/" + job.key.name + "/" + std::to_string(attempt.number) +
                    "/" + std::to_string(host));
@@ -57,7 +57,7 @@ std::string task_arn(const Job& job, const Attempt& attempt, HostIndex host) {
 }
 
 std::string container_instance_arn(const Job& job, const Attempt& attempt, HostIndex host) {
-  // An earlier attempt has only the machine of its last host.
+  // The record of an earlier attempt has only the machine of its last host.
   const std::string& machine =
       host < attempt.hosts.size() ? attempt.hosts[host].machine : attempt.machine;
   return batch::ecs_arn(job.account, job.key.region, batch::kContainerInstanceArn,

@@ -1,5 +1,5 @@
-// Makes variants of a waiting job for schedule::what_if: what it would need as a smaller gang, on a
-// smaller instance type, or in another queue.
+// Makes variants of a waiting job for schedule::what_if: with a smaller gang, a smaller instance
+// type, or in another queue.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -19,9 +19,9 @@ namespace {
 
 constexpr size_t kTypesMax = 8;  // the sizes of a family
 constexpr size_t kVariantQueuesMax = 4;
-constexpr size_t kQueuesCheckedMax = 64;  // whose rights are checked
+constexpr size_t kQueuesCheckedMax = 64;  // queues for which the caller's rights are checked
 
-// One host fewer, three quarters, a half, a quarter, one host.
+// Returns the sizes to try: one host fewer, three quarters, a half, a quarter, one host.
 std::vector<uint32_t> smaller_counts(uint32_t hosts) {
   std::set<uint32_t, std::greater<>> counts;
   for (const uint32_t count : {hosts - 1, hosts * 3 / 4, hosts / 2, hosts / 4, uint32_t(1)})
@@ -29,10 +29,10 @@ std::vector<uint32_t> smaller_counts(uint32_t hosts) {
   return {counts.begin(), counts.end()};
 }
 
-// "ml.m5" of "ml.m5.large".
+// Returns the family of a type: "ml.m5" for "ml.m5.large".
 std::string_view family_of(std::string_view type) { return type.substr(0, type.rfind('.')); }
 
-// Smaller ones with GPUs if it has GPUs: those of its family first, then the largest.
+// Returns smaller types, with GPUs if it has GPUs: its family first, then the largest types.
 std::vector<InstanceType> smaller_types(const std::string& name) {
   const auto own = find_instance_type(name);
   if (!own) return {};
@@ -65,7 +65,8 @@ void ScheduleView::add_variant(const Job& changed, schedule::Change change,
   if (waiting) variants.push_back({std::move(change), *std::move(waiting)});
 }
 
-// A container's nodes have roles, and its resources are not instance types.
+// Returns false for jobs of containers: their nodes have roles, and their requests no instance
+// types.
 void ScheduleView::add_smaller(const Job& job, std::vector<schedule::Variant>& variants) {
   if (job.spec.contract != Contract::training || job.spec.groups.size() != 1) return;
   Job changed = job;
@@ -111,7 +112,7 @@ void ScheduleView::add_queues(const Job& job, const MayUseQueue& may_use,
 
 std::vector<schedule::Variant> ScheduleView::variants(const Job& job, const MayUseQueue& may_use) {
   std::vector<schedule::Variant> variants;
-  if (waiting_of(job, {})) {  // its own limits first
+  if (waiting_of(job, {})) {  // adds the job's limits before those of variants
     Job plain = job;
     plain.spec.request = Json();  // may be large
     add_smaller(plain, variants);

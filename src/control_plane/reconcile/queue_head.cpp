@@ -23,7 +23,7 @@ struct Standing {
   WaitCause cause = WaitCause::other;
 };
 
-// The jobs that are ready to run, by queue, in the order of `waits`.
+// Returns the jobs that are ready to run, by queue, in the order of `waits`.
 std::map<JobKey, std::vector<Standing>> by_queue(
     const std::vector<std::shared_ptr<const Job>>& jobs, const std::vector<schedule::Wait>& waits) {
   std::vector<JobNumber> numbers;
@@ -35,11 +35,11 @@ std::map<JobKey, std::vector<Standing>> by_queue(
       ready.push_back(job.get());
     }
   std::map<JobKey, std::vector<Standing>> queues;
-  const JobKey* key = nullptr;  // of the last one: the next is likely to be in the same queue
+  const JobKey* key = nullptr;  // the last job's queue: the next job is likely to be in it, too
   std::vector<Standing>* queue = nullptr;
   size_t at = 0;
   for (const schedule::Wait& wait : waits) {
-    // Most are also adjacent by number.
+    // Most jobs also have adjacent numbers.
     if (at >= numbers.size() || numbers[at] != wait.job)
       at = size_t(std::ranges::lower_bound(numbers, wait.job) - numbers.begin());
     if (at >= numbers.size() || numbers[at] != wait.job) continue;
@@ -54,7 +54,7 @@ std::map<JobKey, std::vector<Standing>> by_queue(
   return queues;
 }
 
-// Keeps the start time of an entry that has not changed.
+// Carries the times of an unchanged entry over.
 HeadJob head_job(const HeadJob* before, const Standing& standing, Instant now) {
   HeadJob queue_head{standing.job->number, now, standing.cause, now};
   if (!before || before->job != queue_head.job) return queue_head;

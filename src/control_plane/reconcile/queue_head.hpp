@@ -1,6 +1,6 @@
-// Tracks the front of each job queue: the jobs that are ready to run, and since when each has had
-// its position. Each iteration of reconcile computes it again from the order of the scheduler; only
-// the times are carried over. Nothing of it is durable: after a restart they begin at zero.
+// Computes the first jobs of each job queue that are ready to run, and since when each has had its
+// position. Each iteration of reconcile computes them again from the scheduler's order; only the
+// times are carried over. They are not stored: after a restart the times begin at zero.
 //
 // Threads: pure; SharedQueueHeads is guarded by its own lock. Errors: none.
 #pragma once
@@ -22,14 +22,14 @@ namespace trainyard::reconcile {
 
 struct HeadJob {
   domain::JobNumber job = 0;
-  Instant since;  // at this position
+  Instant since;  // it has had this position since then
   schedule::WaitCause cause = schedule::WaitCause::other;
-  Instant cause_since;  // at this position, with the same cause
+  Instant cause_since;  // it has had this position and cause since then
 };
 
 struct QueueHead {
   std::vector<HeadJob> jobs;                 // at most kHeadJobsMax, the next one first
-  std::map<std::string, HeadJob> of_shares;  // the first of each quota share
+  std::map<std::string, HeadJob> of_shares;  // the first job of each quota share
 };
 
 struct QueueHeads {
@@ -38,22 +38,22 @@ struct QueueHeads {
 };
 
 inline constexpr size_t kHeadJobsMax = 100;  // of a queue, as AWS shows
-// of a queue: jobs scanned to find the first one of each quota share
+// Jobs of a queue that are examined to find the first one of each quota share.
 inline constexpr size_t kHeadScanMax = 20'000;
 
-// The code that AWS writes before the reason for which a job is RUNNABLE, and by which
-// jobStateTimeLimitActions name it; "" where AWS has none.
+// Returns AWS's code of the reason for which a job stays RUNNABLE, which also identifies it in
+// jobStateTimeLimitActions; "" if AWS has none.
 std::string_view wait_code(schedule::WaitCause cause);
 
-// `waits`: the next job first. The order counts within a queue that has a policy, since others go
-// in the order of submission. Requires: `jobs` is ordered by number.
+// `waits` has the next job first. Its order counts for queues with a scheduling policy; other
+// queues have the order of submission. Requires: `jobs` is ordered by number.
 QueueHeads next_queue_heads(const QueueHeads& before,
                             const std::vector<std::shared_ptr<const domain::Job>>& jobs,
                             const batch::Catalog& catalog, const std::vector<schedule::Wait>& waits,
                             Instant now);
 
 // A job that has been at the head of its queue for longer than the queue allows. A limit whose
-// reason is one of AWS's codes is for jobs that wait with that code, any other for all.
+// reason is one of AWS's codes applies to jobs that wait with that code, any other to all jobs.
 struct Overdue {
   domain::JobNumber job = 0;
   domain::Cancellation how = domain::Cancellation::cancelled;
@@ -62,6 +62,7 @@ struct Overdue {
 std::vector<Overdue> overdue_at_heads(const QueueHeads& queue_heads, const batch::Catalog& catalog,
                                       Instant now);
 
+// SharedQueueHeads passes the queue heads from reconcile to readers on other threads.
 class SharedQueueHeads {
  public:
   std::shared_ptr<const QueueHeads> get() const {

@@ -54,7 +54,7 @@ std::string text(const QueueHeads& queue_heads, Instant now) {
   return out;
 }
 
-TEST(QueueHead, KnowsSinceWhenEachHasStoodWhereItStands) {
+TEST(QueueHead, TellsSinceWhenEachJobHasHadItsPosition) {
   std::vector<std::shared_ptr<const Job>> jobs{waiting(1), waiting(2), waiting(3)};
   QueueHeads queue_heads = next_queue_heads({}, jobs, kCatalog, in_order({1, 2, 3}), kStart);
   EXPECT_EQ(text(queue_heads, kStart), "1@0 2@0 3@0 ");
@@ -66,7 +66,7 @@ TEST(QueueHead, KnowsSinceWhenEachHasStoodWhereItStands) {
   EXPECT_EQ(text(queue_heads, kStart + 25s), "2@5 1@0 3@0 ");
 }
 
-TEST(QueueHead, WithoutAPolicyJobsStartInTheOrderOfSubmission) {
+TEST(QueueHead, HasTheOrderOfSubmissionWithoutAPolicy) {
   const std::vector<std::shared_ptr<const Job>> jobs{waiting(1), waiting(2), waiting(3)};
   EXPECT_EQ(text(next_queue_heads({}, jobs, {}, in_order({3, 1, 2}), kStart), kStart),
             "1@0 2@0 3@0 ");
@@ -74,7 +74,7 @@ TEST(QueueHead, WithoutAPolicyJobsStartInTheOrderOfSubmission) {
             "3@0 1@0 2@0 ");
 }
 
-TEST(QueueHead, OnlyReadyJobsStandThere) {
+TEST(QueueHead, HasOnlyJobsThatAreReadyToRun) {
   auto pending = std::make_shared<Job>(*waiting(1));
   pending->awaits = {9};
   auto active = std::make_shared<Job>(*waiting(2));
@@ -90,7 +90,7 @@ TEST(QueueHead, OnlyReadyJobsStandThere) {
   EXPECT_EQ(queue_heads.queues.size(), 2u);
 }
 
-TEST(QueueHead, HasAHundredAtMostAndTheFirstOfEachQuotaShare) {
+TEST(QueueHead, HasAtMostAHundredJobsAndTheFirstOfEachQuotaShare) {
   std::vector<std::shared_ptr<const Job>> jobs;
   std::vector<JobNumber> order;
   for (JobNumber number = 1; number <= 150; ++number) {
@@ -106,7 +106,7 @@ TEST(QueueHead, HasAHundredAtMostAndTheFirstOfEachQuotaShare) {
   EXPECT_EQ(queue_head.of_shares.at("b").since, kStart);
 }
 
-TEST(QueueHead, AJobThatStandsAtTheHeadForTooLongGoes) {
+TEST(QueueHead, FindsJobsThatExceedTheQueuesTimeLimit) {
   batch::Catalog catalog;
   batch::JobQueue queue;
   queue.key = kQueue;
@@ -120,10 +120,11 @@ TEST(QueueHead, AJobThatStandsAtTheHeadForTooLongGoes) {
   EXPECT_EQ(overdue[0].job, 1u);
   EXPECT_EQ(overdue[0].how, domain::Cancellation::terminated);
   EXPECT_EQ(overdue[0].reason, "too long");
-  EXPECT_TRUE(overdue_at_heads(queue_heads, {}, kStart + 600s).empty()) << "no limit is no limit";
+  EXPECT_TRUE(overdue_at_heads(queue_heads, {}, kStart + 600s).empty())
+      << "the queue has no time limit";
 }
 
-TEST(QueueHead, AQueueIsSeenHoweverManyWaitInOthers) {
+TEST(QueueHead, ExistsForEachQueueHoweverManyJobsWaitInOthers) {
   std::vector<std::shared_ptr<const Job>> jobs;
   std::vector<JobNumber> order;
   for (JobNumber number = 1; number <= kHeadScanMax + 5; ++number) {
@@ -134,7 +135,7 @@ TEST(QueueHead, AQueueIsSeenHoweverManyWaitInOthers) {
             "20003@0 20004@0 20005@0 ");
 }
 
-TEST(QueueHead, ALimitThatNamesOneOfAwsCodesIsForJobsThatLackJustThat) {
+TEST(QueueHead, AppliesLimitsWithAnAwsCodeToJobsWithThatCode) {
   using schedule::WaitCause;
   batch::Catalog catalog;
   batch::JobQueue queue;
@@ -158,14 +159,15 @@ TEST(QueueHead, ALimitThatNamesOneOfAwsCodesIsForJobsThatLackJustThat) {
   EXPECT_EQ(fired(WaitCause::environment, 699s), "");
   EXPECT_EQ(fired(WaitCause::environment, 700s),
             "MISCONFIGURATION:COMPUTE_ENVIRONMENT_MAX_RESOURCE");
-  EXPECT_EQ(fired(WaitCause::other, 4999s), "") << "a job that waits for its turn is well";
+  EXPECT_EQ(fired(WaitCause::other, 4999s), "")
+      << "a job that waits for its position is not overdue";
   EXPECT_EQ(fired(WaitCause::other, 5000s), "too long");
   QueueHeads queue_heads =
       next_queue_heads({}, jobs, catalog, {{1, "waits", {}, WaitCause::other}}, kStart);
   queue_heads = next_queue_heads(queue_heads, jobs, catalog,
                                  {{1, "waits", {}, WaitCause::capacity}}, kStart + 500s);
   EXPECT_TRUE(overdue_at_heads(queue_heads, catalog, kStart + 1099s).empty())
-      << "it has lacked room for 599 s";
+      << "it has waited for capacity for 599 s";
   EXPECT_FALSE(overdue_at_heads(queue_heads, catalog, kStart + 1100s).empty());
 }
 

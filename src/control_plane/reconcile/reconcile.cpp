@@ -9,7 +9,7 @@
 #include "batch/catalog.hpp"
 #include "contract/plain_container.hpp"
 #include "domain/job_check.hpp"
-#include "reconcile/array_broods.hpp"
+#include "reconcile/array_children.hpp"
 #include "reconcile/guarded_text.hpp"
 #include "reconcile/host_reuse.hpp"
 #include "reconcile/schedule_view.hpp"
@@ -44,7 +44,7 @@ class Reconciler {
         now_(now),
         planner_(planner) {
     for (const launch::Agent& agent : snapshot_.agents) shown_jobs_.insert(agent.attempt.job);
-    broods_ = broods_of(snapshot_.jobs);
+    open_children_ = count_open_children(snapshot_.jobs);
   }
 
   Decision decide() {
@@ -67,7 +67,7 @@ class Reconciler {
     decision_.waits.clear();
     PlannedCluster out;
     ScheduleView view = empty_view(LimitNames::guarded);
-    // First: its limits bear names that it may know.
+    // Variants come first, so that the names of the job's limits are not guarded.
     if (const Job* job = job_of(number); job && job->state == JobState::waiting)
       guard(*job, [&] { out.variants = view.variants(*job, may_use); });
     out.cluster = cluster_of(view);
@@ -78,7 +78,7 @@ class Reconciler {
 
  private:
   void review_all() {
-    look_for_idle();
+    find_idle_hosts();
     for (const auto& job : snapshot_.jobs) guard(*job, [&] { review(*job); });
   }
 
@@ -88,12 +88,12 @@ class Reconciler {
         return fail(job, limits.error().message);
     }
     if (job.attempt()) supervise(job, *job.attempt());
-    watch_the_clock(job);
-    if (job.spec.queue) look_after(job);
+    check_time_limits(job);
+    if (job.spec.queue) review_batch_job(job);
     if (job.keeps_hosts()) keep_hosts(job);
   }
 
-  // An exception that a job's own data causes is that job's failure.
+  // Calls `body`. An exception that the job's data causes fails the job.
   void guard(const Job& job, auto&& body) {
     try {
       body();
@@ -110,8 +110,8 @@ class Reconciler {
       remove({job.number, job.attempt()->number});
   }
 
-  // Finds hosts of ended jobs whose agents wait for a while for another job.
-  void look_for_idle() {
+  // Finds the hosts of ended jobs whose agents wait for another job.
+  void find_idle_hosts() {
     for (const launch::Agent& agent : snapshot_.agents) {
       if (snapshot_.reuse_queues.empty() && !agent.idle) continue;
       const Job* job = agent.alive ? job_of(agent.attempt.job) : nullptr;
@@ -126,17 +126,17 @@ class Reconciler {
     }
   }
 
-  // The idle host that the job may have, which is taken.
+  // Takes an idle host that the job may reuse; nullopt if there is none.
   std::optional<AttemptId> idle_for(const Job& job, const Attempt& attempt) {
     if (idle_.empty() || !may_reuse(job, snapshot_.reuse_queues)) return {};
     for (auto idle = idle_.begin(); idle != idle_.end(); ++idle) {
-      const Attempt& former = *idle->second->attempt();
-      const Share &has = former.hosts.front().share, &wants = attempt.hosts.front().share;
-      if (former.hosts.front().machine != attempt.hosts.front().machine || has.cpus != wants.cpus ||
-          has.memory_bytes != wants.memory_bytes || has.gpus != wants.gpus ||
-          !may_follow(*idle->second, job))
+      const Attempt& previous = *idle->second->attempt();
+      const Share &has = previous.hosts.front().share, &wants = attempt.hosts.front().share;
+      if (previous.hosts.front().machine != attempt.hosts.front().machine ||
+          has.cpus != wants.cpus || has.memory_bytes != wants.memory_bytes ||
+          has.gpus != wants.gpus || !may_follow(*idle->second, job))
         continue;
-      const AttemptId found{idle->first, former.number};
+      const AttemptId found{idle->first, previous.number};
       idle_.erase(idle);
       return found;
     }
@@ -147,14 +147,14 @@ class Reconciler {
     const AttemptId id{job.number, attempt.number};
     const Shown shown = shown_of(attempt, id, snapshot_.agents,
                                  job.control_time(attempt.started) <= snapshot_.server_began);
-    if (shown.foreign) return remove(id);  // unknown agents run in the place of the attempt
+    if (shown.foreign) return remove(id);  // agents with another token run for this attempt
     if (attempt.state == AttemptState::ended) {
       if (shown.any && (!shown.any_alive || is_unstarted(attempt, shown) ||
                         job.own_time(now_) >= *attempt.ended + timeout_.leave))
         remove(id);
       return;
     }
-    // Never started, or only in part: these have not reported, and the launcher does not know them.
+    // Hosts that were not started: they have not reported, and the launcher does not list them.
     const auto missing = hosts_where(attempt, [&](HostIndex host) {
       return attempt.hosts[host].state == HostState::placed &&
              attempt.hosts[host].facts_applied == 0 && !shown.listed[host];
@@ -184,7 +184,7 @@ class Reconciler {
     }
   }
 
-  // Agents that were not started yet have nothing to send, and do not end by themselves.
+  // Returns true if no agent was started: such agents have nothing to send, and do not exit.
   static bool is_unstarted(const Attempt& attempt, const Shown& shown) {
     for (HostIndex host = 0; host < attempt.hosts.size(); ++host)
       if (attempt.hosts[host].facts_applied > 0 || (shown.alive[host] && shown.notes[host].empty()))
@@ -192,16 +192,16 @@ class Reconciler {
     return true;
   }
 
-  // The launcher's message about an attempt that it has not begun to start; nullptr: none.
+  // Returns the launcher's message about an attempt that it has not started yet; nullptr: none.
   static const std::string* note_of_pending(const Attempt& attempt, const Shown& shown) {
     const bool pending = std::ranges::all_of(
         attempt.hosts, [](const Host& host) { return host.state == HostState::placed; });
     return pending && !shown.notes.front().empty() ? &shown.notes.front() : nullptr;
   }
 
-  void watch_the_clock(const Job& job) {
+  void check_time_limits(const Job& job) {
     if (job.finished() || job.stop_cause != StopCause::none) return;
-    // A main host that has ended was in time, however long the others take to stop.
+    // The limits do not apply once the main host has ended, however long the others take to stop.
     if (const auto main = job.spec.main_host();
         main && job.state == JobState::active &&
         job.attempt()->hosts[*main].state >= HostState::draining)
@@ -218,10 +218,10 @@ class Reconciler {
       decision_.commands.push_back(Expire{job.number, StopCause::max_pending});
   }
 
-  // Checks a Batch job: the jobs that it depends on, its queue, and its array.
-  void look_after(const Job& job) {
+  // Checks a Batch job's dependencies, queue and array.
+  void review_batch_job(const Job& job) {
     if (job.finished()) return;
-    if (job.is_array()) look_after_children(job);
+    if (job.is_array()) review_array(job);
     const Job* array = job.parent != 0 ? job_of(job.parent) : nullptr;
     const bool with_array =
         array && array->state == JobState::stopping &&
@@ -252,8 +252,8 @@ class Reconciler {
     if (job.state == JobState::waiting) cancelled_.insert(job.number);
   }
 
-  // Requires: the array is not over.
-  void look_after_children(const Job& array) {
+  // Creates further children of an array, or finishes it. Requires: the array has not ended.
+  void review_array(const Job& array) {
     if (const auto over = snapshot_.child_failed.find(array.number);
         over != snapshot_.child_failed.end())
       decision_.commands.push_back(FinishArray{array.number, over->second});
@@ -266,18 +266,18 @@ class Reconciler {
         (array.state != JobState::waiting && array.state != JobState::active))
       return 0;
     uint32_t end = array.spec.array.size;
-    // No child is created before the jobs that it depends on.
+    // A child is created after the child of the other array that it depends on.
     for (const JobNumber number : array.awaits_alike)
       if (const Job* other = job_of(number);
           other && (other->state == JobState::waiting || other->state == JobState::active))
         end = std::min(end, other->children_made);
-    const auto found = broods_.find(array.number);
-    const Brood brood = found == broods_.end() ? Brood{} : found->second;
-    if (end <= array.children_made || brood.waiting >= kChildrenWaitingMax ||
-        brood.awaiting >= kChildrenAwaitingMax)
+    const auto found = open_children_.find(array.number);
+    const OpenChildren open = found == open_children_.end() ? OpenChildren{} : found->second;
+    if (end <= array.children_made || open.waiting >= kChildrenWaitingMax ||
+        open.dependent >= kChildrenAwaitingMax)
       return 0;
-    return std::min({end - array.children_made, kChildrenWaitingMax - brood.waiting,
-                     kChildrenAwaitingMax - brood.awaiting});
+    return std::min({end - array.children_made, kChildrenWaitingMax - open.waiting,
+                     kChildrenAwaitingMax - open.dependent});
   }
 
   const Job* job_of(JobNumber number) const {
@@ -286,8 +286,8 @@ class Reconciler {
     return job != snapshot_.jobs.end() && (*job)->number == number ? job->get() : nullptr;
   }
 
-  // Includes the cancellations of this decision, so that a long chain of dependent jobs ends at
-  // once.
+  // Returns a job's state, with the cancellations of this decision, so that a long chain of
+  // dependent jobs ends at once.
   std::optional<JobState> state_of(JobNumber number) const {
     if (cancelled_.contains(number)) return JobState::stopped;
     if (const Job* job = job_of(number)) return job->state;
@@ -295,7 +295,7 @@ class Reconciler {
     return ended == snapshot_.ended.end() ? std::nullopt : std::optional(ended->second);
   }
 
-  // Checks the hosts of a finished job: they stay until their time is over, a machine is gone, or
+  // Keeps the hosts of a finished job until their time has ended, a machine no longer exists, or
   // another job has taken them over.
   void keep_hosts(const Job& job) {
     const auto taker = std::ranges::find_if(snapshot_.jobs, [&](const auto& other) {
@@ -314,7 +314,8 @@ class Reconciler {
       kept_.push_back(&job);
   }
 
-  // The launcher completes a gang that an earlier server began to start.
+  // Starts missing hosts of an attempt. This also completes a gang that an earlier server began to
+  // start.
   void start(const Job& job, const Attempt& attempt, AttemptId id,
              const std::vector<HostIndex>& missing) {
     const auto failure = snapshot_.launch_failures.find(id);
@@ -322,7 +323,7 @@ class Reconciler {
       lose(id, missing, Fault::internal, "stopped before it was started");
     } else if (failure == snapshot_.launch_failures.end()) {
       decision_.ensure.push_back(id);
-      if (const auto former = idle_for(job, attempt)) decision_.after.emplace(id, *former);
+      if (const auto previous = idle_for(job, attempt)) decision_.after.emplace(id, *previous);
     } else if (!try_again(failure->second) ||
                job.own_time(now_) - attempt.started >= timeout_.launch) {
       const bool clients =
@@ -336,7 +337,7 @@ class Reconciler {
     }
   }
 
-  // True if the host was told to end, and has had all the time that this may take.
+  // Returns true if the attempt was stopped, and all time limits for its end have passed.
   bool overdue(const Job& job, const Attempt& attempt) const {
     std::optional<Instant> end_requested = job.stop_requested;
     if (attempt.first_failed)
@@ -344,7 +345,7 @@ class Reconciler {
                                attempt.hosts[*attempt.first_failed].state_since);
     if (attempt.interrupted)
       end_requested = std::max(end_requested.value_or(Instant{}), *attempt.interrupted);
-    // Hosts that follow a main host are told to end when it has.
+    // The other hosts are stopped when the main host has ended.
     if (const auto main = job.spec.main_host(); main && is_final(attempt.hosts[*main].state))
       end_requested = std::max(end_requested.value_or(Instant{}), attempt.hosts[*main].state_since);
     return end_requested &&
@@ -407,14 +408,14 @@ class Reconciler {
   void show(const Job& job, ScheduleView& view) {
     if (holds(job)) view.hold(job);
     if (job.state != JobState::waiting || cancelled_.contains(job.number)) return;
-    if (job.is_array() && job.awaits.empty()) return say_why_no_child_is_made(job);
-    if (const auto waits = stand_in_line(job, view); !waits)
+    if (job.is_array() && job.awaits.empty()) return explain_missing_children(job);
+    if (const auto waits = add_to_queue(job, view); !waits)
       decision_.waits.push_back({job.number, waits.error().message});
   }
 
-  // An array whose children depend on another array's (N_TO_N); any other array creates its
-  // children in this iteration.
-  void say_why_no_child_is_made(const Job& array) {
+  // Adds the pending reason of an array whose children depend on another array's (N_TO_N). Other
+  // arrays create children in this iteration.
+  void explain_missing_children(const Job& array) {
     for (const JobNumber number : array.awaits_alike)
       if (const Job* other = job_of(number);
           other && (other->state == JobState::waiting || other->state == JobState::active) &&
@@ -424,8 +425,8 @@ class Reconciler {
              "waits for the children of " + job_title(*other) + " that its own depend on"});
   }
 
-  // If the planner fails, it is tried with each waiting job alone; those on which it fails again
-  // are at fault, and the others are planned without them.
+  // Plans the cluster. If the planner throws, it is called with each waiting job alone; jobs with
+  // which it throws again fail, and the others are planned without them.
   schedule::Plan plan_of(const schedule::Snapshot& cluster) {
     try {
       return planner_(cluster, policy_, now_);
@@ -466,8 +467,8 @@ class Reconciler {
     return environment && environment->spot;
   }
 
-  // A job that fits no present machine waits for capacity only, if machines that would hold it can
-  // be added. It waits for the first of its preferences that they would hold.
+  // Sets the cause of a wait to `capacity` if the job fits no existing machine, but one that can be
+  // added; it then waits with the first of its preferences that such machines hold.
   void consider_growth(schedule::Snapshot& cluster, schedule::Plan& plan) const {
     if (snapshot_.kinds.empty()) return;
     const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.catalog.get());
@@ -485,7 +486,7 @@ class Reconciler {
     }
   }
 
-  // Requests totals, so that it may be repeated.
+  // Requests total numbers, so that the request may be repeated.
   void grow_and_shrink(const schedule::Snapshot& cluster, const schedule::Plan& plan) {
     if (snapshot_.kinds.empty()) return;
     const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.catalog.get());
@@ -506,17 +507,18 @@ class Reconciler {
     decision_.shrink = growth.shrink;
   }
 
-  // An ended attempt may use its machines until it is removed; an idle host uses nothing.
+  // Returns true if the job holds machines: an ended attempt does until it is removed, an idle host
+  // does not.
   bool holds(const Job& job) const {
     if (idle_jobs_.contains(job.number)) return false;
     return job.attempt() &&
            (job.attempt()->state != AttemptState::ended || shown_jobs_.contains(job.number));
   }
 
-  // Errors: invalid, with the reason why the job cannot be placed now. The size of its type may be
-  // unknown (CreateTrainingJob rejects such types, but an earlier version may have known more);
-  // hosts of its last attempt may still be there; and attempts must not follow each other too fast.
-  Result<void> stand_in_line(const Job& job, ScheduleView& view) const {
+  // Errors: invalid, with the reason why the job cannot be placed now: its instance type is unknown
+  // (CreateTrainingJob rejects such types, but an earlier version may have known more), hosts of
+  // its last attempt still exist, or the pause between attempts has not passed.
+  Result<void> add_to_queue(const Job& job, ScheduleView& view) const {
     if (holds(job)) return invalid("waits until the hosts of its previous attempt have ended");
     if (job.attempt() && job.own_time(now_) < *job.attempt()->ended + pause_after(job))
       return invalid("is retried soon: " + job.attempt()->interruption);
@@ -557,11 +559,11 @@ class Reconciler {
   const Spot& spot_;
   const Instant now_;
   const Planner& planner_;
-  std::set<JobNumber> shown_jobs_;        // those of which the launcher lists anything
-  std::map<JobNumber, Brood> broods_;     // by array
-  std::set<JobNumber> cancelled_;         // waiting or invalid jobs, by this decision
-  std::map<JobNumber, const Job*> idle_;  // hosts that wait for another job and are not taken
-  std::set<JobNumber> idle_jobs_;         // all of them
+  std::set<JobNumber> shown_jobs_;                   // jobs of which the launcher lists agents
+  std::map<JobNumber, OpenChildren> open_children_;  // by array
+  std::set<JobNumber> cancelled_;         // waiting or invalid jobs that this decision ends
+  std::map<JobNumber, const Job*> idle_;  // jobs with an idle host that can still be taken
+  std::set<JobNumber> idle_jobs_;         // all jobs with an idle host
   std::vector<const Job*> kept_;          // finished jobs whose hosts may be taken over
   Decision decision_;
 };

@@ -77,7 +77,8 @@ struct Case {
     snapshot.machines = {{"box-1", 8, int64_t{32} << 30, 0}};
     if (launch_failure) snapshot.launch_failures.emplace(domain::AttemptId{1, 1}, *launch_failure);
     const std::string one = text_of(decide(snapshot, {}, {}, kSpot, kReconcileNow));
-    EXPECT_EQ(text_of(decide(snapshot, {}, {}, kSpot, kReconcileNow)), one) << "it keeps nothing";
+    EXPECT_EQ(text_of(decide(snapshot, {}, {}, kSpot, kReconcileNow)), one)
+        << "equal arguments give equal decisions";
     return one;
   }
 };
@@ -89,12 +90,12 @@ TEST(Decide, LeavesRunningAttemptsUnchanged) {
       (Case{a_job(HostState::running, HostState::placed), {agent(0), agent(1)}, {}}.decided()), "");
 }
 
-TEST(Decide, CompletesAGangThatWasStartedByHalf) {
+TEST(Decide, CompletesAPartlyStartedGang) {
   EXPECT_EQ((Case{a_job(HostState::running, HostState::placed), {agent(0)}, {}}.decided()),
             "ensure j1a1");
 }
 
-TEST(Decide, NoticesTheDead) {
+TEST(Decide, LosesHostsWhoseAgentsHaveExited) {
   const std::string gone = "(lost: lost the host's agent on machine box-1)";
   EXPECT_EQ((Case{a_job(HostState::running, HostState::placed), {agent(0), agent(1, false)}, {}}
                  .decided()),
@@ -130,7 +131,7 @@ TEST(Decide, WaitsForAttemptsPendingBelowTheLauncher) {
   EXPECT_EQ(pending.decided(), "lose 0 1 (internal: stopped before it was started)");
 }
 
-// It may serve an attempt of an earlier server, and no later one.
+// The agent may run an attempt of an earlier server, but no later one.
 TEST(Decide, StartsALaterAttemptNextToAnAgentThatHasNotReported) {
   launch::Agent unknown{{}, "", 0, true};
   unknown.unknown_on = "box-1";
@@ -145,7 +146,7 @@ TEST(Decide, StartsALaterAttemptNextToAnAgentThatHasNotReported) {
   EXPECT_EQ(text_of(decide(snapshot, {}, {}, kSpot, kReconcileNow)), "ensure j1a1");
 }
 
-// An agent that runs has log lines to send; one that was not started would stay pending.
+// A running agent has log lines to send; one that was not started would stay pending.
 TEST(Decide, RemovesEndedAttemptsPendingBelowTheLauncherAtOnce) {
   Case ended{a_job(HostState::lost, HostState::lost), {agent(0), agent(1)}, {}};
   domain::Attempt& attempt = ended.job.attempts.back();
@@ -159,7 +160,7 @@ TEST(Decide, RemovesEndedAttemptsPendingBelowTheLauncherAtOnce) {
   ended.agents[1].note = ended.agents[0].note;
   EXPECT_EQ(ended.decided(), "remove j1a1");
   attempt.hosts[0].facts_applied = 1;
-  EXPECT_EQ(ended.decided(), "") << "its agent has run, whatever the launcher knows";
+  EXPECT_EQ(ended.decided(), "") << "its agent has run, although the launcher does not know it";
 }
 
 TEST(Decide, GivesUpAttemptsThatTheLauncherCannotStart) {
@@ -176,10 +177,10 @@ TEST(Decide, GivesUpAttemptsThatTheLauncherCannotStart) {
   never.launch_failure =
       invalid("CannotPullContainerError: no image", contract::StartFault::cannot_pull);
   EXPECT_EQ(never.decided(), "lose 0 1 (client: CannotPullContainerError: no image)")
-      << "AWS's text, as it is";
+      << "AWS's text is not changed";
   Case first;
   first.job.attempts[0].started = kReconcileNow - 5min;
-  EXPECT_EQ(first.decided(), "ensure j1a1") << "the server was away: it was not tried yet";
+  EXPECT_EQ(first.decided(), "ensure j1a1") << "the server was down, so it was not tried yet";
 }
 
 TEST(Decide, DoesNotStartAStoppingJob) {
@@ -194,9 +195,9 @@ TEST(Decide, RemovesEndedAttempts) {
   over.job.state = JobState::completed;
   over.job.attempts[0].state = AttemptState::ended;
   over.job.attempts[0].ended = kReconcileNow - 10s;
-  EXPECT_EQ(over.decided(), "") << "nothing is left of it";
+  EXPECT_EQ(over.decided(), "") << "it has no agents";
   over.agents = {agent(0, false), agent(1)};
-  EXPECT_EQ(over.decided(), "") << "an agent may still ship its last lines";
+  EXPECT_EQ(over.decided(), "") << "an agent may still send its last lines";
   over.agents = {agent(0, false), agent(1, false)};
   EXPECT_EQ(over.decided(), "remove j1a1");
   over.agents = {agent(1)};
@@ -207,7 +208,7 @@ TEST(Decide, RemovesEndedAttempts) {
 TEST(Decide, RemovesOrphanAgents) {
   Case strange;
   strange.agents = {agent(0, true, "old")};
-  EXPECT_EQ(strange.decided(), "remove j1a1") << "another token in our place";
+  EXPECT_EQ(strange.decided(), "remove j1a1") << "an agent with another token";
   strange.agents = {agent(0), agent(1), {{7, 1}, "x", 0, true}, {{1, 2}, "x", 0, true}};
   EXPECT_EQ(strange.decided(), "remove j7a1; remove j1a2");
 }
@@ -233,7 +234,7 @@ TEST(Decide, ExpiresByTrainingTime) {
   late.job.attempts[0].training_started = kReconcileNow - 60s;
   EXPECT_EQ(late.decided(), "expire");
   late.job.stop_cause = domain::StopCause::host_failed;
-  EXPECT_EQ(late.decided(), "") << "it ends already";
+  EXPECT_EQ(late.decided(), "") << "it is ending already";
 }
 
 TEST(Decide, PlacesWaitingJobsInFreeCapacity) {
@@ -259,8 +260,8 @@ TEST(Decide, PlacesWaitingJobsInFreeCapacity) {
   EXPECT_EQ(text_of(decide(snapshot, {}, {}, kSpot, kReconcileNow)), "place 2 on box-1");
 }
 
-// Two jobs of a queue that allows host reuse: the first is over, the second was placed.
-TEST(Reuse, AHostThatIsIdleIsGivenToOneThatMayFollow) {
+// Two jobs of a queue that allows host reuse: the first has ended, the second was placed.
+TEST(HostReuse, StartsTheNextJobOnAnIdleHost) {
   auto catalog = std::make_shared<batch::Catalog>();
   batch::JobQueue queue;
   queue.key = {"us-east-1", "quick"};
@@ -288,12 +289,12 @@ TEST(Reuse, AHostThatIsIdleIsGivenToOneThatMayFollow) {
   }
   snapshot.agents = {{{1, 1}, "t1", 0, true}};
   const auto decided = [&] { return decide(snapshot, {}, {}, {}, kReconcileNow); };
-  EXPECT_TRUE(decided().after.empty()) << "the queue has no such setting";
+  EXPECT_TRUE(decided().after.empty()) << "the queue does not allow reuse";
   snapshot.reuse_queues = {queue.key};
   const auto decision = decided();
   EXPECT_EQ(decision.ensure.size(), 2u);
   EXPECT_TRUE(decision.remove.empty());
-  ASSERT_EQ(decision.after.size(), 1u) << "one host, one job";
+  ASSERT_EQ(decision.after.size(), 1u) << "the host gets one job";
   EXPECT_EQ(decision.after.at({2, 1}), (domain::AttemptId{1, 1}));
   snapshot.agents[0].alive = false;
   EXPECT_TRUE(decided().after.empty());

@@ -15,10 +15,10 @@ namespace {
 using domain::Attempt;
 using domain::Job;
 
-// The end of an attempt in the job's own time. Nothing: it has not ended.
+// Returns the end of an attempt in the job's time; nullopt: it has not ended.
 std::optional<Instant> end_of_attempt(const Job& job, const Attempt& attempt) {
   if (attempt.ended) return std::max(*attempt.ended, attempt.started);
-  if (&attempt != &job.attempts.back()) return attempt.started;  // a record without its end
+  if (&attempt != &job.attempts.back()) return attempt.started;  // the record has no end
   if (!job.finished()) return std::nullopt;
   const Instant end = job.transitions.empty() ? job.modified : job.transitions.back().start;
   return std::max(end, attempt.started);
@@ -31,7 +31,7 @@ Instant end_of_job(const Job& job) {
   return job.transitions.empty() ? job.modified : job.transitions.back().start;
 }
 
-// A preemption whose work had to be done again.
+// Returns true for a preemption whose work had to be repeated.
 bool is_repeated(const Job& job, const Attempt& attempt) {
   return attempt.preempted && !job.spec.checkpoint;
 }
@@ -42,7 +42,7 @@ std::string replay_user_of(const Job& job) {
   return job.spec.principal;
 }
 
-// The job as it was when it was submitted.
+// Returns the job as it was when it was submitted.
 Job as_submitted(Job job, domain::JobNumber number) {
   job.number = number;
   job.state = domain::JobState::waiting;
@@ -83,7 +83,7 @@ void ReplayHistoryBuilder::add(Job job) {
   if (!seen_.insert(job.number).second) return;
   try {
     add_job(std::move(job));
-  } catch (const std::exception&) {  // data of a job for which planning fails
+  } catch (const std::exception&) {  // the job's data is invalid
     ++counts_.unplaceable;
   }
 }
@@ -114,7 +114,7 @@ void ReplayHistoryBuilder::add_job(Job job) {
   hold(std::move(job), period_.begin);
 }
 
-// The current attempt alone has hosts, and so vCPU.
+// Counts vCPU of the current attempt, since only this one has hosts.
 void ReplayHistoryBuilder::count_usage(const Job& job) {
   const auto share = domain::share_of(job);
   if (!share || job.attempts.empty() || !settings_.catalog) return;
@@ -168,7 +168,7 @@ void ReplayHistoryBuilder::hold(Job job, Instant begin) {
   running_.push_back(entries_.size() - 1);
 }
 
-// Jobs that have not started are taken to last as long as the others of their queue: the median.
+// Assumes that jobs that have not started last as long as the median of their queue.
 void ReplayHistoryBuilder::assume_durations(std::vector<Entry*>& ordered) {
   std::map<size_t, std::vector<Duration>> known;  // by queue
   for (const Entry* entry : ordered)
@@ -184,7 +184,7 @@ void ReplayHistoryBuilder::assume_durations(std::vector<Entry*>& ordered) {
   }
 }
 
-// Turns names of jobs into positions.
+// Replaces names of jobs by positions.
 void ReplayHistoryBuilder::link(std::vector<Entry*>& ordered) {
   std::map<domain::JobKey, size_t> positions;
   std::map<domain::JobKey, std::pair<Instant, size_t>> last_children;  // by array
@@ -218,7 +218,7 @@ schedule::ReplayHistory ReplayHistoryBuilder::take() {
   for (size_t i = 0; i < entries_.size(); ++i) {
     schedule::Arrival& arrival = entries_[i].job.arrival;
     arrival.job = std::move(history.cluster.waiting[i]);
-    arrival.job.name = std::string();  // it is long, and appears in texts that are not shown
+    arrival.job.name = std::string();  // used only in texts that are not shown
   }
   for (size_t i = 0; i < running_.size(); ++i) {
     schedule::Running& running = history.cluster.running[i];

@@ -1,11 +1,11 @@
-// Builds the history that schedule::Replay replays, from the jobs of the ledger and from the
-// machines, queues and quotas that there are now.
+// Builds the history that schedule::Replay replays, from the jobs of the ledger and the current
+// machines, queues and quotas.
 //
-// A job that ran when the period began holds the machines that it held. Earlier attempts have no
-// hosts in the ledger, so a job that was in one of those waits at the begin of the period. The
-// attempts of a job are one run, of their time together; what an attempt without checkpoints lost
-// to a preemption is not repeated. A job that was stopped before it started is left out. A job that
-// waits for a whole array waits for the child that ended last.
+// A job that ran when the period began holds its machines. The ledger has no hosts of earlier
+// attempts, so a job that was in one of those waits at the begin of the period. The attempts of a
+// job become one run with their total time, without the work that an attempt without checkpoints
+// lost to a preemption. Jobs that were stopped before they started are left out. A job that depends
+// on a whole array depends on the child that ended last.
 //
 // Threads: confined to one. Errors: none; a job that cannot be read or placed is left out, and
 // counted. Lifetime: the snapshot outlives the builder.
@@ -25,13 +25,13 @@ namespace trainyard::reconcile {
 
 struct ReplayPeriod {
   Instant begin, end;
-  Instant now;  // jobs that run have run until now
+  Instant now;  // running jobs count until now
 };
 
 struct ReplayCounts {
   size_t never_started = 0;  // stopped while they waited
   size_t unplaceable = 0;    // their queue or its environments no longer exist
-  size_t estimated = 0;      // never started and not over: their duration is assumed
+  size_t estimated = 0;      // not started yet: their duration is assumed
   size_t still_running = 0;  // their end is unknown
 };
 
@@ -40,17 +40,17 @@ inline constexpr Duration kReplayUsageBefore = 24h;
 
 class ReplayHistoryBuilder {
  public:
-  // `settings`: its machines, queues and quotas count, and none of its jobs.
+  // `settings` provides machines, queues and quotas; its jobs are ignored.
   ReplayHistoryBuilder(const Snapshot& settings, const schedule::Policy& policy,
                        const Timeout& timeout, ReplayPeriod period);
 
-  // In any order; a repeated job counts once. Jobs of other times are ignored, and arrays:
-  // their children are jobs of their own.
+  // Adds a job, in any order. Ignores repeated jobs, jobs of other times, and arrays, whose
+  // children are added as jobs.
   void add(domain::Job job);
   size_t jobs() const { return entries_.size(); }
   const ReplayCounts& counts() const { return counts_; }
 
-  // Requires: called once, and no other call follows except keys() and counts().
+  // Returns the history. Requires: called once; afterwards only keys() and counts() may be called.
   schedule::ReplayHistory take();
   // Returns the keys of the jobs, in the order of the history.
   const std::vector<domain::JobKey>& keys() const { return keys_; }
@@ -78,7 +78,7 @@ class ReplayHistoryBuilder {
   domain::Usages usages_;
   ScheduleView view_;
   std::set<domain::JobNumber> seen_;
-  std::vector<Entry> entries_;   // in the order in which the view has them waiting
+  std::vector<Entry> entries_;   // in the order in which they wait in the view
   std::vector<size_t> running_;  // indices in entries_ of the jobs that run in the view
   std::vector<domain::JobKey> keys_;
   ReplayCounts counts_;

@@ -25,7 +25,7 @@ struct ReplayWorld {
   }
 };
 
-// Created and started that long after the begin of the period.
+// Makes a job that was created and started at these times after the begin of the period.
 Job recorded_job(JobNumber number, Duration created, std::optional<Duration> started = {},
                  std::optional<Duration> ended = {}) {
   Job job;
@@ -58,7 +58,7 @@ TEST(ReplayHistory, HasTheJobsOfThePeriodInTheirOrder) {
   builder.add(recorded_job(2, 10s, 10s));             // runs until now
   builder.add(recorded_job(4, 30s));                  // still waits
   builder.add(recorded_job(1, -5min, -1min, 2min));   // ran when the period began
-  builder.add(recorded_job(5, -5min, -4min, -1min));  // was over
+  builder.add(recorded_job(5, -5min, -4min, -1min));  // ended before it
   builder.add(recorded_job(6, 61min));                // submitted after it
   builder.add(recorded_job(3, 20s, 30s, 90s));        // again
   Job cancelled = recorded_job(7, 40s);
@@ -93,7 +93,7 @@ TEST(ReplayHistory, HasTheJobsOfThePeriodInTheirOrder) {
   EXPECT_EQ(waits.arrival.lasts, Duration(60s)) << "the median of the queue";
 }
 
-TEST(ReplayHistory, RepeatsWorkLostToAPreemptionWithoutCheckpoints) {
+TEST(ReplayHistory, DoesNotRepeatWorkLostToAPreemptionWithoutCheckpoints) {
   for (const bool checkpoints : {false, true}) {
     ReplayWorld world;
     auto builder = world.builder();
@@ -136,7 +136,7 @@ TEST(ReplayHistory, LinksJobsToThoseThatTheyDependOn) {
   Job last = recorded_job(11, 2s, 60s, 70s);
   last.spec.depends_on = {"job-10"};
   builder.add(last);
-  builder.add(array);  // an array itself is never placed
+  builder.add(array);  // arrays are not placed
   const schedule::ReplayHistory history = builder.take();
   ASSERT_EQ(history.jobs.size(), 5u);
   using Numbers = std::vector<JobNumber>;

@@ -31,12 +31,12 @@ int64_t in_unit(const std::map<std::string, int64_t>& instances, const std::stri
   return all;
 }
 
-// As users see it: "instances", or an instance type.
+// Returns the unit as users see it: "instances", or an instance type.
 std::string unit_name(std::string_view unit) {
   return unit == kInstancesUnit ? "instances" : std::string(unit);
 }
 
-// By type, and in total.
+// Returns the demands by type, and in total.
 std::vector<schedule::Demand> demands_of(const std::map<std::string, int64_t>& instances) {
   std::vector<schedule::Demand> demands;
   for (const auto& [type, count] : instances) demands.push_back({type, double(count)});
@@ -66,7 +66,7 @@ std::vector<schedule::Placement> placements_of(const Attempt& attempt) {
 
 constexpr std::string_view kAnotherJob = "another job";
 
-// True if the attempt has been told to end, or ends by itself.
+// Returns true if the attempt is ending.
 bool is_leaving(const Job& job, const Attempt& attempt) {
   return job.state != JobState::active || job.stop_cause != StopCause::none ||
          attempt.interrupted || attempt.first_failed || attempt.state == AttemptState::draining;
@@ -207,7 +207,7 @@ ScheduleView::QueueView* ScheduleView::queue_view_of(const Job& job) {
   return &queues_.emplace(key, std::move(view)).first->second;
 }
 
-// Sets the name of the job's share in the queue, and remembers that the share exists.
+// Sets the name of the job's share in the queue, and adds the share to the queue.
 void ScheduleView::join_queue(const Job& job, size_t index, std::string& share) {
   if (snapshot_.queues[index].fair) {
     share = job.spec.queue ? job.spec.queue->share : job.spec.principal;
@@ -226,8 +226,7 @@ void ScheduleView::hold(const Job& job) {
   running.hosts = placements_of(attempt);
   running.started = job.control_time(attempt.started);
   running.priority = job.priority();
-  // The remains of an attempt hold its machines until they are removed, and count for its compute
-  // environment.
+  // An ended attempt holds its machines, and vCPU of its compute environment, until it is removed.
   if (job.spec.contract == Contract::plain && !attempt.environment.empty())
     if (const auto environment = compute_environment({job.key.region, attempt.environment}))
       if (const auto cpus = environments_[*environment].cpus)
@@ -250,7 +249,7 @@ void ScheduleView::hold(const Job& job) {
     for (const Consumption& each : job.spec.queue->consumes) {
       const JobKey key{job.key.region, each.resource};
       const ConsumableResource* resource = catalog_ ? catalog_->resource(key) : nullptr;
-      // Other resources were subtracted from the total when the attempt began.
+      // Consumed resources were subtracted from the total when the attempt began.
       if (resource && resource->replenishable)
         running.needs.push_back({*consumable(key), double(each.quantity), false, false});
     }
@@ -281,7 +280,7 @@ void ScheduleView::need_instances(const Environment& environment, const Instance
       needs.push_back({limit, double(amount), false, false});
 }
 
-// For training jobs; containers are limited by their environments.
+// Adds the quotas of training jobs; containers are limited by their environments.
 void ScheduleView::need_quota(const Job& job, const Instances& instances,
                               std::vector<schedule::Need>& needs) {
   if (quotas_.empty() || job.spec.contract == Contract::plain) return;
@@ -339,7 +338,7 @@ Result<schedule::HostRequest> ScheduleView::host_request_of(const InstanceGroup&
   return request;
 }
 
-// Returns the needs of the job if these are its hosts.
+// Returns the needs of the job with these hosts.
 Result<schedule::Alternative> ScheduleView::needs_of(const Job& job,
                                                      const std::vector<InstanceGroup>& groups,
                                                      QueueView* queue) {
@@ -392,11 +391,11 @@ Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
   return {};
 }
 
-// The run time that the next attempt, or the current one, has left. Nothing: unlimited.
+// Returns the remaining run time of the current or next attempt; nullopt: unlimited.
 std::optional<Duration> ScheduleView::run_left(const Job& job) const {
   const int64_t most = job.spec.max_runtime_seconds;
   if (most >= kRuntimeSecondsMax) return std::nullopt;
-  // Each attempt of a Batch job has its own time.
+  // The limit applies to each attempt of a Batch job.
   const bool waits = job.state == JobState::waiting;
   const Duration ran = job.spec.queue && waits ? Duration{} : job.ran_of_max(job.own_time(now_));
   return std::max(Duration{}, std::chrono::seconds(most) - ran);
@@ -407,7 +406,7 @@ Duration ScheduleView::after_run(const Job& job) const {
          (job.spec.contract == Contract::plain ? Duration{} : surroundings_.upload);
 }
 
-// The latest end. An instant in the past says nothing.
+// Returns the latest end; nullopt if it is unknown or in the past.
 std::optional<Instant> ScheduleView::ends_by(const Job& job) const {
   const Attempt& attempt = *job.attempt();
   const Instant now = job.own_time(now_);
@@ -417,7 +416,7 @@ std::optional<Instant> ScheduleView::ends_by(const Job& job) const {
   } else if (job.stop_requested) {
     end = *job.stop_requested + after_run(job);
   } else if (const auto left = run_left(job)) {
-    // Its time begins when it has begun to run.
+    // The time begins when the job runs.
     const Instant begins =
         attempt.training_started ? now : std::max(now, attempt.started + surroundings_.launch);
     end = begins + *left + after_run(job);
@@ -426,7 +425,7 @@ std::optional<Instant> ScheduleView::ends_by(const Job& job) const {
   return job.control_time(*end);
 }
 
-// The shares of the queue: those with jobs in it, and those with recent usage.
+// Sets the shares of the queue: those with jobs in it, and those with recent usage.
 void ScheduleView::set_shares(size_t index, const JobKey& queue, const SchedulingPolicy* policy) {
   schedule::FairShare& fair = *snapshot_.queues[index].fair;
   std::map<std::string, double>& used = shares_[index];

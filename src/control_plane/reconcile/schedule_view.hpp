@@ -1,17 +1,17 @@
-// Builds the scheduler's snapshot: machines, queues, limits, the jobs that hold them and the jobs
-// that wait. Each iteration builds it again from the jobs, the launcher's machines and Batch's
-// resources. Nothing of it is kept, so that no end of a job can be missed.
+// ScheduleView builds the scheduler's snapshot: machines, queues, limits, the jobs that hold them
+// and the jobs that wait. Each iteration builds it again from the jobs, the launcher's machines and
+// Batch's resources, so that no end of a job can be missed.
 //
-//   queues   one for all training jobs without a queue, which their creators share equally; one for
-//            each job queue, with the fair share or the quota shares of its policy
+//   queues   one for all training jobs without a queue, whose users have equal shares; one for each
+//            job queue, with the fair share or the quota shares of its policy
 //   limits   vCPU of compute environments, instances of service environments, consumable resources,
 //            quotas of a creator
 //
 // Names of jobs are guarded, so that a pending reason names a job only to readers that may see it
 // (guarded_text.hpp).
 //
-// Threads: confined to one. Errors: wait() tells why a job cannot be placed.
-// Costs:   some hundred nanoseconds a job; what the jobs of one queue share is looked up once.
+// Threads: confined to one. Errors: those of wait().
+// Costs:   some hundred nanoseconds a job; data that the jobs of a queue share is computed once.
 #pragma once
 
 #include <functional>
@@ -35,56 +35,56 @@
 
 namespace trainyard::reconcile {
 
-// True if the job may be moved to that queue.
+// Returns true if the job may be moved to that queue.
 using MayUseQueue = std::function<bool(const domain::JobKey& queue)>;
 
-// Tells whether names of limits are guarded by the first job that needs them (guarded_text.hpp). A
-// waiting job's own limits come first in the view that explains it; in others, a guard would hide
-// them.
+// Selects whether the name of a limit is guarded by the first job that needs it (guarded_text.hpp).
+// The view that explains a waiting job guards names, and adds that job's limits first.
 enum class LimitNames { plain, guarded };
 
-// How long the steps before and after a run may take.
+// The time limits of the steps before and after a run.
 struct Surroundings {
   Duration launch{};  // until the run begins
   Duration stop{};    // from the stop order to the end
-  Duration upload{};  // after that, for jobs that keep a model
+  Duration upload{};  // after that, for jobs that upload a model
 };
 
 class ScheduleView {
  public:
-  // Lifetime: all arguments outlive the view. The catalog is nullptr when there are no queues.
+  // Lifetime: all arguments outlive the view. `catalog` is nullptr if there are no queues.
   ScheduleView(const std::vector<launch::Machine>& machines, const batch::Catalog* catalog,
                const domain::Usages& usages, const std::vector<domain::InstanceQuota>& quotas,
                Surroundings surroundings, Instant now, LimitNames limit_names = LimitNames::plain);
 
-  // The job's present attempt holds machines, limits and quota; the remains of an ended attempt
-  // hold machines only. Requires: the job has an attempt.
+  // Adds what the job's current attempt holds: machines, limits and quota; only machines if the
+  // attempt has ended. Requires: the job has an attempt.
   void hold(const domain::Job& job);
-  // The job's hosts wait for the next job with the same request. Requires: it keeps hosts.
+  // Adds the job's hosts as a warm pool. Requires: it keeps hosts.
   void keep(const domain::Job& job);
-  // `pools`: jobs whose hosts it may take over. Requires: called in the order of the jobs' numbers.
-  // Errors: invalid, with a text for its user: it cannot be placed, whatever becomes free.
+  // Adds a waiting job. `pools`: jobs whose hosts it may take over. Requires: called in the order
+  // of the jobs' numbers. Errors: invalid, with a text for its user: it cannot be placed, whatever
+  // becomes free.
   Result<void> wait(const domain::Job& job, std::vector<domain::JobNumber> pools);
-  // The job with other requests: smaller gangs, smaller instance types, other queues; the nearest
-  // first (job_variants.cpp). Those that cannot be placed are left out.
+  // Returns the job with other requests: smaller gangs, smaller instance types, other queues; those
+  // nearest to its request first (job_variants.cpp). Leaves out variants that cannot be placed.
   std::vector<schedule::Variant> variants(const domain::Job& job, const MayUseQueue& may_use);
-  // Requires: no other call follows.
+  // Returns the snapshot. Requires: it is the last call.
   schedule::Snapshot take();
 
  private:
-  // The limits of jobs that are placed in an environment: vCPU of a compute environment, or
-  // instances of a service environment.
+  // The limits of an environment: vCPU of a compute environment, or instances of a service
+  // environment.
   struct Environment {
     std::string name;
-    std::optional<size_t> cpus;                         // the limit; nothing: unlimited
+    std::optional<size_t> cpus;                         // the limit's index; nullopt: unlimited
     std::vector<std::pair<std::string, size_t>> units;  // of a service environment: unit -> limit
     std::vector<std::string> instance_types;            // of a compute environment
   };
   struct QueueView {
     const batch::JobQueue* queue = nullptr;
     size_t index = 0;
-    std::vector<size_t> environments;  // that are enabled, in the queue's order
-    schedule::Choices choices = {};    // of its jobs that need only vCPU
+    std::vector<size_t> environments;  // the enabled ones, in the queue's order
+    schedule::Choices choices = {};    // shared by its jobs that need only vCPU
   };
   using Instances = std::map<std::string, int64_t>;  // by type
 
@@ -134,13 +134,13 @@ class ScheduleView {
   std::map<domain::JobKey, size_t> compute_environments_, service_environments_;
   std::map<domain::JobKey, size_t> consumables_;
   std::map<std::tuple<std::string, std::string, std::string>, std::optional<size_t>> quota_limits_;
-  // of one host, by instance type
+  // By instance type: the request of one host.
   std::unordered_map<std::string, schedule::HostRequest> requests_;
-  // By queue: its shares and their usage. Only of queues with fair share.
+  // By queue with fair share: its shares and their usage.
   std::vector<std::map<std::string, double>> shares_;
 };
 
-// The queue of training jobs that name none.
+// The queue of training jobs without a queue.
 inline constexpr size_t kQueueOfOthers = 0;
 
 }  // namespace trainyard::reconcile

@@ -79,7 +79,7 @@ std::shared_ptr<Job> container(JobNumber number, double cpus, int64_t licences =
   return job;
 }
 
-// The job was placed `ago`, and has trained since.
+// Makes a job that was placed `ago` and has trained since.
 void run(Job& job, Duration ago = 60s, double cpus = 2) {
   job.state = JobState::active;
   Attempt& attempt = job.attempts.emplace_back();
@@ -109,7 +109,7 @@ struct View {
     }
     return view.take();
   }
-  // The outcome for the last job: where it is placed, or its pending reason.
+  // Returns the environment and machine of the last job, or its pending reason.
   std::string plan(const std::vector<std::shared_ptr<Job>>& jobs) {
     refused.clear();
     const schedule::Plan plan = schedule::plan(of(jobs), {}, kViewNow);
@@ -128,14 +128,14 @@ const schedule::Limit* limit_named(const schedule::Snapshot& snapshot, const std
   return nullptr;
 }
 
-TEST(ScheduleView, MachinesHaveTheirTopology) {
+TEST(ScheduleView, HasTheTopologyOfMachines) {
   const auto snapshot = View().of({});
   ASSERT_EQ(snapshot.machines.size(), 1u);
   EXPECT_EQ(snapshot.machines[0].topology, "room-1/rack-2");
   EXPECT_EQ(snapshot.machines[0].total.cpus, 64);
 }
 
-TEST(ScheduleView, EachQueueIsALineAndTrainingJobsOfNoQueueAreOne) {
+TEST(ScheduleView, HasOneQueuePerJobQueueAndOneForTrainingJobs) {
   const auto snapshot =
       View().of({training_job(1), container(2, 1), service_job(3, 1), container(4, 1)});
   ASSERT_EQ(snapshot.queues.size(), 3u);
@@ -147,7 +147,7 @@ TEST(ScheduleView, EachQueueIsALineAndTrainingJobsOfNoQueueAreOne) {
   EXPECT_EQ(snapshot.waiting[1].choices.front().environment, "box");
 }
 
-TEST(ScheduleView, TheUsersOfTrainingJobsShareTheirQueueAlike) {
+TEST(ScheduleView, GivesUsersOfTrainingJobsEqualShares) {
   View view;
   view.usages[{{}, "bob"}] = {3600, kViewNow};
   view.usages[{{}, "nobody"}] = {0.0001, kViewNow};
@@ -157,9 +157,9 @@ TEST(ScheduleView, TheUsersOfTrainingJobsShareTheirQueueAlike) {
       view.of({running, training_job(2, 1, "alice"), training_job(3, 1, "carol")});
   ASSERT_TRUE(snapshot.queues[kQueueOfOthers].fair);
   const auto& shares = snapshot.queues[kQueueOfOthers].fair->shares;
-  ASSERT_EQ(shares.size(), 3u) << "who has used next to nothing is not there";
+  ASSERT_EQ(shares.size(), 3u) << "a share with hardly any usage is left out";
   EXPECT_EQ(shares[0].name, "alice");
-  EXPECT_NEAR(shares[0].usage, 120, 0.1) << "what runs counts until now";
+  EXPECT_NEAR(shares[0].usage, 120, 0.1) << "running jobs count until now";
   EXPECT_EQ(shares[1].name, "bob");
   EXPECT_DOUBLE_EQ(shares[1].usage, 3600);
   EXPECT_EQ(shares[2].name, "carol");
@@ -168,7 +168,7 @@ TEST(ScheduleView, TheUsersOfTrainingJobsShareTheirQueueAlike) {
   EXPECT_EQ(snapshot.waiting[1].share, "carol");
 }
 
-TEST(ScheduleView, EachPreferenceHasItsOwnQuota) {
+TEST(ScheduleView, HasTheQuotaOfEachPreference) {
   View view;
   view.quotas = {{"owner", kRegion, "ml.m5.large", 0}, {"owner", kRegion, "ml.m5.xlarge", 4}};
   auto job = training_job(1);
@@ -191,7 +191,7 @@ TEST(ScheduleView, EachPreferenceHasItsOwnQuota) {
       << "a later attempt keeps the selected type";
 }
 
-TEST(ScheduleView, AFairShareQueueHasItsWeightsAndItsReservation) {
+TEST(ScheduleView, HasTheWeightsAndTheReservationOfAFairSharePolicy) {
   View view;
   SchedulingPolicy policy;
   policy.key = {kRegion, "fair"};
@@ -213,13 +213,13 @@ TEST(ScheduleView, AFairShareQueueHasItsWeightsAndItsReservation) {
   ASSERT_EQ(scheduled.fair->reserves.size(), 1u);
   EXPECT_EQ(snapshot.limits[scheduled.fair->reserves[0]].name, "vCPU of compute environment box");
   ASSERT_EQ(scheduled.fair->shares.size(), 2u);
-  EXPECT_NEAR(scheduled.fair->shares[0].usage, 1000 / std::exp(1), 1e-6) << "faded";
+  EXPECT_NEAR(scheduled.fair->shares[0].usage, 1000 / std::exp(1), 1e-6) << "usage decays";
   EXPECT_EQ(scheduled.fair->shares[1].weight, 0.25);
   EXPECT_EQ(snapshot.waiting[0].share, "red7");
   EXPECT_EQ(snapshot.waiting[0].priority, 5);
 }
 
-TEST(ScheduleView, AQueueOfQuotaSharesHasThoseOfItsOwn) {
+TEST(ScheduleView, HasTheQuotaSharesOfAQueue) {
   View view;
   SchedulingPolicy policy;
   policy.key = {kRegion, "quotas"};
@@ -239,7 +239,7 @@ TEST(ScheduleView, AQueueOfQuotaSharesHasThoseOfItsOwn) {
   run(*running);
   const auto snapshot = view.of({running, waits});
   const auto& scheduled = snapshot.queues[snapshot.waiting.at(0).queue];
-  ASSERT_EQ(scheduled.quota_shares.size(), 1u) << "and no others";
+  ASSERT_EQ(scheduled.quota_shares.size(), 1u) << "quota shares of other queues are not in it";
   EXPECT_EQ(scheduled.quota_shares[0].name, "red");
   EXPECT_TRUE(scheduled.quota_shares[0].lends && scheduled.quota_shares[0].borrows);
   EXPECT_EQ(scheduled.quota_shares[0].borrow_max, 0.5);
@@ -255,14 +255,14 @@ TEST(ScheduleView, AQueueOfQuotaSharesHasThoseOfItsOwn) {
   EXPECT_TRUE(leaving.running[0].leaving);
 }
 
-TEST(ScheduleView, AnEndedAttemptHoldsOnlyMachinesAndItsEnvironment) {
+TEST(ScheduleView, LetsAnEndedAttemptHoldOnlyMachinesAndItsEnvironment) {
   auto job = container(1, 2, 1);
   run(*job);
   job->attempts.back().state = AttemptState::ended;
   job->state = JobState::completed;
   const auto snapshot = View().of({job});
   ASSERT_EQ(snapshot.running.size(), 1u);
-  EXPECT_EQ(snapshot.running[0].job, 0u) << "no job that could be preempted";
+  EXPECT_EQ(snapshot.running[0].job, 0u) << "it cannot be preempted";
   ASSERT_EQ(snapshot.running[0].needs.size(), 1u);
   EXPECT_EQ(snapshot.limits[snapshot.running[0].needs[0].limit].name,
             "vCPU of compute environment box");
@@ -270,7 +270,7 @@ TEST(ScheduleView, AnEndedAttemptHoldsOnlyMachinesAndItsEnvironment) {
   EXPECT_FALSE(snapshot.running[0].ends_by);
 }
 
-TEST(ScheduleView, EndsAreKnownWhereRunTimesAreLimited) {
+TEST(ScheduleView, HasTheLatestEndOfJobsWithALimitedRunTime) {
   auto trains = training_job(1), begins = training_job(2), endless = container(3, 1),
        stops = container(4, 1);
   for (const auto& job : {trains, begins, endless, stops}) run(*job, 60s);
@@ -292,14 +292,16 @@ TEST(ScheduleView, EndsAreKnownWhereRunTimesAreLimited) {
       << "its time has not begun";
   EXPECT_FALSE(snapshot.running.at(2).ends_by);
   EXPECT_EQ(snapshot.running.at(3).ends_by, kViewNow - 10s + 2min) << "a container uploads nothing";
-  EXPECT_EQ(snapshot.waiting.at(0).lasts_max, 5min + 500s + 2min + 60min) << "over all attempts";
-  EXPECT_EQ(snapshot.waiting.at(1).lasts_max, 5min + 600s + 2min) << "each attempt of its own";
+  EXPECT_EQ(snapshot.waiting.at(0).lasts_max, 5min + 500s + 2min + 60min)
+      << "the limit applies to all attempts together";
+  EXPECT_EQ(snapshot.waiting.at(1).lasts_max, 5min + 600s + 2min)
+      << "the limit applies to each attempt";
   trains->attempts.back().training_started = kViewNow - 24h;
   EXPECT_EQ(world.of({trains}).running.at(0).ends_by, kViewNow + 2min + 60min)
-      << "it is told to end at once";
+      << "it is stopped at once";
 }
 
-TEST(ScheduleView, InstancesAreCountedOverAllThatHoldThem) {
+TEST(ScheduleView, CountsInstancesOfAllJobsThatHoldThem) {
   View view;
   view.catalog = catalog_of({{std::string(kInstancesUnit), 4}});
   auto running = service_job(1, 3);
@@ -311,20 +313,20 @@ TEST(ScheduleView, InstancesAreCountedOverAllThatHoldThem) {
       << reason;
   const std::string behind = view.plan({running, service_job(3, 4), service_job(4, 1)});
   EXPECT_NE(behind.find("behind training-job/job3"), std::string::npos)
-      << "though there would be room: " << behind;
+      << "although capacity is free: " << behind;
   EXPECT_EQ(view.plan({running, service_job(4, 1)}), "in instances");
 }
 
-TEST(ScheduleView, JobsThatCanNeverStartNameTheLimitToRaise) {
+TEST(ScheduleView, NamesTheLimitToRaiseForJobsThatCanNeverStart) {
   View view;
   view.catalog = catalog_of({{"ml.m5.large", 2}});
   EXPECT_NE(view.plan({service_job(1, 3)}).find("raise its maxCapacity"), std::string::npos);
   EXPECT_EQ(view.plan({service_job(1, 3), service_job(2, 2)}), "in instances")
-      << "and delays no other job";
+      << "it delays no other job";
   EXPECT_NE(view.plan({container(1, 17)}).find("raise its maxvCpus"), std::string::npos);
 }
 
-TEST(ScheduleView, WithoutAnEnabledEnvironmentNoJobIsQueued) {
+TEST(ScheduleView, QueuesNoJobWithoutAnEnabledEnvironment) {
   View view;
   view.catalog.service_environments.begin()->second.enabled = false;
   EXPECT_EQ(view.plan({service_job(1, 1)}),
@@ -334,7 +336,7 @@ TEST(ScheduleView, WithoutAnEnabledEnvironmentNoJobIsQueued) {
             "waits for a compute environment: none of job queue q is enabled");
 }
 
-TEST(ScheduleView, LicencesComeBackAndOthersOvertakeJobsThatWaitForThem) {
+TEST(ScheduleView, ReturnsLicencesAndLetsOtherJobsStartBeforeJobsThatWaitForThem) {
   View view;
   auto running = container(1, 1, 1);
   run(*running);
@@ -353,7 +355,7 @@ TEST(ScheduleView, LicencesComeBackAndOthersOvertakeJobsThatWaitForThem) {
             "waits for the consumable resource licences, which no longer exists");
 }
 
-TEST(ScheduleView, ConsumedResourcesAreTakenAtTheStart) {
+TEST(ScheduleView, TakesConsumedResourcesAtTheStart) {
   View view;
   view.catalog = catalog_of({}, 2, false);
   auto running = container(1, 1, 7);
@@ -368,7 +370,7 @@ TEST(ScheduleView, ConsumedResourcesAreTakenAtTheStart) {
       std::string::npos);
 }
 
-TEST(ScheduleView, AQuotaIsOfOneUserAndOneRegion) {
+TEST(ScheduleView, LimitsEachUserInEachRegionByAQuota) {
   View view;
   view.quotas = {{"", "", "ml.m5.large", 2}, {"bob", "", "ml.m5.large", 3}};
   auto running = training_job(1, 2, "alice"), elsewhere = training_job(4, 2, "alice");
@@ -379,19 +381,19 @@ TEST(ScheduleView, AQuotaIsOfOneUserAndOneRegion) {
             std::string::npos)
       << reason;
   EXPECT_NE(reason.find("needs 1, 2 of its 2"), std::string::npos) << reason;
-  EXPECT_EQ(view.plan({running, training_job(3, 3, "bob")}), "in ") << "he has a quota of his own";
+  EXPECT_EQ(view.plan({running, training_job(3, 3, "bob")}), "in ") << "each user has a quota";
   EXPECT_EQ(view.plan({running, elsewhere}), "in ");
   EXPECT_NE(view.plan({training_job(5, 4, "bob")}).find("raise its [[quota]]"), std::string::npos);
   auto other = training_job(6, 4, "alice");
   other->spec.groups[0].instance_type = "ml.m5.xlarge";
-  EXPECT_EQ(view.plan({running, other}), "in ") << "what has no quota is not limited";
+  EXPECT_EQ(view.plan({running, other}), "in ") << "this instance type has no quota";
   const auto snapshot =
       view.of({running, training_job(2, 1, "alice"), training_job(3, 1, "alice")});
-  EXPECT_EQ(snapshot.limits.size(), 1u) << "one for all of them";
+  EXPECT_EQ(snapshot.limits.size(), 1u) << "all jobs share one limit";
   EXPECT_TRUE(limit_named(snapshot, "alice"));
 }
 
-TEST(ScheduleView, AContainerIsNotCountedAsATrainingJob) {
+TEST(ScheduleView, DoesNotCountContainersAsTrainingJobs) {
   View view;
   view.quotas = {{"", "", "vCPU", 0}};
   EXPECT_EQ(view.plan({container(1, 1)}), "in box");

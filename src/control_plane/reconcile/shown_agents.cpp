@@ -22,7 +22,7 @@ Shown shown_of(const domain::Attempt& attempt, domain::AttemptId id,
     shown.any_alive |= agent.alive;
     if (agent.alive) shown.alive[agent.host] = true;
   }
-  // An attempt that has ended has nothing that could be started or lost.
+  // An ended attempt has no hosts that could be started or lost.
   if (!any_unknown || !of_former_server || attempt.state == domain::AttemptState::ended)
     return shown;
   for (const launch::Agent& agent : agents)

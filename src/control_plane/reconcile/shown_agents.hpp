@@ -1,9 +1,8 @@
-// Finds what the launcher lists of one attempt.
+// Summarises the agents that the launcher lists of one attempt.
 //
-// An agent of which the launcher does not know yet what it serves counts for each host on its
-// machine that is not listed: such a host is neither started again nor given up for lost. It can
-// only serve attempts that an earlier server placed, so an agent that never reports does not keep
-// later ones from their machine.
+// The launcher may not know yet which attempt an agent runs. Such an agent counts for each unlisted
+// host on its machine, so that the host is neither started again nor lost. It can only run attempts
+// that an earlier server placed; so it does not affect later attempts, even if it never reports.
 //
 // Threads: pure function.
 #pragma once
@@ -22,11 +21,11 @@ struct Shown {
   std::vector<bool> alive;   // by host
   bool any = false;          // including dead agents
   bool any_alive = false;
-  bool foreign = false;            // agents under another token
-  std::vector<std::string> notes;  // by host: the launcher's
+  bool foreign = false;            // agents with another token exist
+  std::vector<std::string> notes;  // by host: the launcher's message
 };
 
-// `of_former_server`: the attempt was placed before this server began.
+// `of_former_server`: the attempt was placed before this server started.
 Shown shown_of(const domain::Attempt& attempt, domain::AttemptId id,
                const std::vector<launch::Agent>& agents, bool of_former_server = true);
 

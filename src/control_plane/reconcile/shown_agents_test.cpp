@@ -12,7 +12,7 @@ domain::Attempt attempt_on(const std::vector<std::string>& machines) {
   return attempt;
 }
 
-// Returns an agent of which only the machine is known, not the attempt that it serves.
+// Returns an agent of which only the machine is known, not the attempt that it runs.
 launch::Agent unknown_agent(const std::string& machine) {
   launch::Agent agent;
   agent.alive = true;

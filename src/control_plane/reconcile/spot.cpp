@@ -15,7 +15,7 @@ using namespace domain;
 constexpr uint64_t kMilliseconds = 3'600'000;          // in an hour
 constexpr uint64_t kUniformSteps = uint64_t{1} << 53;  // as fine as a double
 
-// True if the job runs on spot machines and has not been told to end.
+// Returns true if the job runs on spot machines and is not ending.
 bool may_be_taken(const Job& job) {
   const Attempt* attempt = job.attempt();
   return job.state == JobState::active && job.stop_cause == StopCause::none && attempt &&
@@ -23,8 +23,8 @@ bool may_be_taken(const Job& job) {
          attempt->interruption.empty() && !attempt->first_failed;
 }
 
-// The time until chance interrupts this host: exponential, drawn once for each host of each
-// attempt.
+// Returns the time until this host is interrupted at random: exponentially distributed, drawn once
+// for each host of each attempt.
 double taken_after_hours(const Spot& spot, AttemptId attempt, HostIndex host) {
   SeededRandom mix(spot.seed);
   uint64_t seed = mix.next();
@@ -35,7 +35,7 @@ double taken_after_hours(const Spot& spot, AttemptId attempt, HostIndex host) {
   return -std::log(uniform) / spot.interruptions_per_host_hour;
 }
 
-// `at` is in the time of the attempt's job.
+// `at` is in the time of the attempt's job (domain::Job::own_time).
 bool was_there(const Attempt& attempt, Instant at) {
   return attempt.started < at && (!attempt.ended || *attempt.ended > at);
 }
@@ -54,7 +54,7 @@ class InterruptionPlanner {
   }
 
  private:
-  // Counts hosts that ran when it happened, also those that have ended since.
+  // Counts hosts that ran at the event's time, including those that have ended since.
   void take(const TraceEvent& event) {
     uint32_t left = event.hosts;
     for (const auto& job : jobs_) {

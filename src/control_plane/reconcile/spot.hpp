@@ -1,6 +1,6 @@
-// Decides which jobs lose their spot machines now, by a trace of the past or by chance. Pure: equal
-// jobs and instants give the same interrupted hosts, and a host that was chosen stays chosen until
-// it is gone, so that a server that was killed in between interrupts the same ones.
+// Decides which jobs lose their spot machines now, by a trace or at random. Equal jobs and instants
+// give the same interrupted hosts, and a selected host stays selected until it has ended, so that a
+// server that was killed in between interrupts the same hosts.
 //
 // Only spot jobs are interrupted, and jobs in a compute environment of spot machines. An
 // interrupted host takes its gang with it.
@@ -22,10 +22,10 @@ namespace trainyard::reconcile {
 
 // One line of a trace: spot capacity that was reclaimed.
 struct TraceEvent {
-  Instant at;                 // by the wall clock when it is read, then in control's time
-  std::string region;         // "" = any
-  std::string instance_type;  // "" = any
-  std::string machine;        // every host on it; "" = `hosts` of them, on any machine
+  Instant at;                 // wall time as read from the file; then control's time
+  std::string region;         // "": any
+  std::string instance_type;  // "": any
+  std::string machine;        // all hosts on it are interrupted; "": `hosts` hosts on any machines
   uint32_t hosts = 1;
   size_t line = 0;  // of the file, for messages
 };
@@ -51,8 +51,8 @@ struct SpotInterruption {
   std::string reason;
 };
 
-// A line of the trace counts for this long; capacity that was not found by then did not exist.
-// Longer than a server's restart.
+// A line of the trace applies for this time, which is longer than a restart of the server. If fewer
+// hosts run during it, fewer are interrupted.
 inline constexpr Duration kTraceLineCounts = 10min;
 
 // Requires: jobs are ordered by number. Ensures: at most one host per attempt; none of an attempt

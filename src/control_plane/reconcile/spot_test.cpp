@@ -45,7 +45,7 @@ Spot with(TraceEvent event) {
   return spot;
 }
 
-TEST(SpotInterruptions, ATraceInterruptsTheHostsOfItsTime) {
+TEST(SpotInterruptions, InterruptHostsThatRunAtTheTimeOfATraceEvent) {
   const TraceEvent one{kSpotNow - 1s, "", "", "", 1, 7};
   const Jobs both = jobs({spot_job(1), spot_job(2)});
   EXPECT_EQ(text_of(spot_interruptions(both, with(one), kSpotNow)), "j1a1/0");
@@ -53,7 +53,7 @@ TEST(SpotInterruptions, ATraceInterruptsTheHostsOfItsTime) {
             "spot capacity was reclaimed (line 7 of the trace)");
   EXPECT_EQ(text_of(spot_interruptions(both, with({kSpotNow - 1s, "", "", "", 2, 1}), kSpotNow)),
             "j1a1/0")
-      << "a gang goes as one";
+      << "one host per gang";
   EXPECT_EQ(text_of(spot_interruptions(both, with({kSpotNow - 1s, "", "", "", 3, 1}), kSpotNow)),
             "j1a1/0 j2a1/0");
   EXPECT_EQ(
@@ -70,13 +70,13 @@ TEST(SpotInterruptions, ATraceInterruptsTheHostsOfItsTime) {
             "");
   EXPECT_EQ(text_of(spot_interruptions(both, with({kSpotNow + 1s, "", "", "", 1, 1}), kSpotNow)),
             "")
-      << "not yet";
+      << "the event is in the future";
   EXPECT_EQ(text_of(spot_interruptions(both, with({kSpotNow - 1h, "", "", "", 1, 1}), kSpotNow)),
             "")
-      << "long ago";
+      << "the event is too old";
 }
 
-TEST(SpotInterruptions, ALineOfATraceCountsOnce) {
+TEST(SpotInterruptions, ApplyALineOfATraceOnce) {
   const Spot spot = with({kSpotNow - 10s, "", "", "", 2, 1});
   domain::Job gone = spot_job(1);
   gone.attempts[0].state = AttemptState::ended;
@@ -84,7 +84,7 @@ TEST(SpotInterruptions, ALineOfATraceCountsOnce) {
   gone.attempts[0].hosts.clear();
   gone.state = JobState::waiting;
   EXPECT_EQ(text_of(spot_interruptions(jobs({gone, spot_job(2)}), spot, kSpotNow)), "")
-      << "the first had both hosts of it";
+      << "the first attempt had both hosts of the event";
   domain::Job back = gone;
   back.state = JobState::active;
   domain::Attempt second = spot_job(1).attempts[0];
@@ -92,10 +92,10 @@ TEST(SpotInterruptions, ALineOfATraceCountsOnce) {
   second.started = kSpotNow - 1s;
   back.attempts.push_back(second);
   EXPECT_EQ(text_of(spot_interruptions(jobs({back, spot_job(2)}), spot, kSpotNow)), "")
-      << "who came back was not there";
+      << "the job's next attempt did not run then";
 }
 
-TEST(SpotInterruptions, OnlyRunningSpotJobs) {
+TEST(SpotInterruptions, InterruptOnlyRunningSpotJobs) {
   Spot spot = with({kSpotNow - 1s, "", "", "", 9, 1});
   spot.interruptions_per_host_hour = 1e9;
   domain::Job lasting = spot_job(1), waiting = spot_job(2), stopping = spot_job(3),
@@ -109,7 +109,7 @@ TEST(SpotInterruptions, OnlyRunningSpotJobs) {
             "");
 }
 
-TEST(SpotInterruptions, ChanceHasTheRateAndASeed) {
+TEST(SpotInterruptions, HaveTheConfiguredRateAndAreRepeatable) {
   Spot spot;
   spot.interruptions_per_host_hour = 2;
   spot.seed = 7;
@@ -122,7 +122,7 @@ TEST(SpotInterruptions, ChanceHasTheRateAndASeed) {
   EXPECT_NEAR(double(taken.size()) / 4'000, 0.632, 0.03);
   EXPECT_EQ(text_of(spot_interruptions(all, spot, kSpotNow)), text_of(taken));
   EXPECT_GE(spot_interruptions(all, spot, kSpotNow + 10min).size(), taken.size())
-      << "who was one stays one";
+      << "selected hosts stay selected";
   spot.seed = 8;
   EXPECT_NE(text_of(spot_interruptions(all, spot, kSpotNow)), text_of(taken));
 }
@@ -142,7 +142,7 @@ TEST(Trace, IsReadLineByLine) {
   EXPECT_EQ((*events)[2].hosts, 1u);
 }
 
-TEST(Trace, WrongLinesAreNamed) {
+TEST(Trace, NamesInvalidLines) {
   EXPECT_EQ(parse_trace("1,,,1\nnow,,,1\n", kSpotNow).error().message.substr(0, 14),
             "line 2: 'now' ");
   EXPECT_EQ(parse_trace("1,2,3", kSpotNow).error().message,

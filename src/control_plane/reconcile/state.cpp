@@ -18,7 +18,7 @@ constexpr std::string_view kChildFailed = "Array Child Job failed";
 constexpr std::string_view kNotSpot = " (it is not a spot job: this one does not count as a retry)";
 constexpr std::string_view kPreempted = " (a preemption does not count as a retry)";
 
-// The current attempt, if it is `id` and has not ended.
+// Returns the current attempt, if it is `id` and has not ended.
 Result<Attempt*> attempt_of(Job& job, AttemptId id) {
   if (job.attempts.empty() || job.attempts.back().number != id.number)
     return denied("attempt " + id.text() + " is not the current attempt of " + job_title(job));
@@ -46,7 +46,7 @@ class CommandApplier {
   }
 
   Result<Change> on(const CreateJob& create) {
-    CHECK(!subject_.job, "the writer has looked whether the name is taken");
+    CHECK(!subject_.job, "the writer has checked that the name is not in use");
     Change change;
     change.job = made_of(create);
     at_ = change.job->own_time(at_);
@@ -235,8 +235,7 @@ class CommandApplier {
       return conflict("fact " + std::to_string(fact.number) + " is out of order: expected " +
                       std::to_string(host.facts_applied + 1));
     host.facts_applied = fact.number;
-    // The same state again brings a message about the host: that it seems to hang, or no longer
-    // does.
+    // A repeated state carries a message: that the host seems to hang, or no longer does.
     if (fact.state == HostState::running && host.state == HostState::running) {
       if (job_.phase() == Phase::training)
         enter(job_, Phase::training,
@@ -244,8 +243,7 @@ class CommandApplier {
               at_);
       return changed();
     }
-    // An impossible fact (an agent that was given up continues reporting) is counted and changes
-    // nothing.
+    // An impossible fact (a lost agent continues to report) is counted and changes nothing.
     const auto state = next(host.state, fact.state);
     if (!state || fact.state == HostState::lost) {
       if (fact.state == host.state) tell(host.state, fact.message);
@@ -257,7 +255,7 @@ class CommandApplier {
     if (!fact.address.empty()) host.address = fact.address;
     if (fact.exit_code) host.exit_code = fact.exit_code;
     if (fact.stopped != StopCause::none) host.stopped = fact.stopped;
-    // The agent enforced the time limit while the server was away.
+    // The agent enforced the time limit while the server was down.
     if (fact.stopped == StopCause::max_runtime && may_expire() && attempt.interruption.empty() &&
         job_.spec.decides(command.host))
       expire(StopCause::max_runtime);
@@ -273,7 +271,7 @@ class CommandApplier {
       host.fault = fact.fault.value_or(Fault::internal);
     }
     note_failure(attempt, command.host);
-    follow(job_, attempt, happened, at_);
+    update_from_hosts(job_, attempt, happened, at_);
     return changed();
   }
 
@@ -289,13 +287,13 @@ class CommandApplier {
       host.failure = lose.reason;
       host.fault = lose.fault;
       any = true;
-      // A job whose stop was requested before the host ran has lost nothing with the host.
+      // If the stop was requested before the host ran, the job has lost nothing with it.
       if (!attempt.first_failed && attempt.interruption.empty() && job_.spec.decides(index) &&
           (ran || job_.state != JobState::stopping))
         fail(attempt, index);
     }
     if (!any) return Change{};
-    follow(job_, attempt, at_, at_);
+    update_from_hosts(job_, attempt, at_, at_);
     return changed();
   }
 
@@ -345,7 +343,7 @@ class CommandApplier {
     if (pool.state != WarmPoolState::in_use && pool.state != WarmPoolState::available)
       return conflict("its warm pool is " + std::string(to_string(pool.state)));
     if (pool.keep_alive_seconds == command.seconds) return Change{};
-    // Its time may be over already without an iteration having noticed it.
+    // Its time may have ended since the last iteration.
     const Instant kept_until = pool.available ? std::min(at_, pool.until()) : at_;
     pool.keep_alive_seconds = command.seconds;
     if (job_.keeps_hosts() && pool.until() <= at_) {
@@ -358,7 +356,7 @@ class CommandApplier {
   Result<Change> on(const EndPool& end) {
     if (!job_.keeps_hosts()) return Change{};
     WarmPool& pool = *job_.warm_pool;
-    // An iteration may notice late that its time is over.
+    // The iteration that ends it may be late.
     pool.ended =
         std::max(*pool.available, end.reused_by.empty() ? std::min(at_, pool.until()) : at_);
     pool.state = end.reused_by.empty() ? WarmPoolState::terminated : WarmPoolState::reused;
@@ -367,15 +365,15 @@ class CommandApplier {
   }
 
  private:
-  // A further message about the current step ("120 of 480 MiB") replaces the former one; of several
-  // hosts the last message counts.
+  // A further message about the current step ("120 of 480 MiB") replaces the previous one, even of
+  // another host.
   void tell(HostState state, const std::string& message) {
     const bool shown = (state == HostState::downloading && job_.phase() == Phase::downloading) ||
                        (state == HostState::uploading && job_.phase() == Phase::uploading);
     if (shown && !message.empty()) enter(job_, job_.phase(), message, at_);
   }
 
-  // The launcher removes the remains of its hosts.
+  // The launcher then removes its hosts.
   void give_up(Attempt& attempt, const std::string& reason) {
     move(attempt.state, AttemptEvent::lose);
     attempt.ended = at_;
@@ -417,7 +415,7 @@ class CommandApplier {
     if (grace) job_.stop_grace = stop_grace_of(job_, *grace);
   }
 
-  // Only the grace period of a stopping job can change: it can be ended.
+  // Only the grace period of a stopping job can change: it can end now.
   bool may_stop_sooner(std::optional<Duration> grace) const {
     return grace == 0ms && job_.stop_grace != 0ms;
   }
@@ -428,15 +426,15 @@ class CommandApplier {
     return changed();
   }
 
-  // None of its hosts runs, so it is over at once.
+  // None of its hosts runs, so it ends at once.
   void stop_waiting() {
     if (job_.training_start) job_.training_end = job_.attempts.back().ended;
     leave_pool(job_, false, at_);
     enter_stopped(job_, at_);
   }
 
-  // A process failed, or the host could not do its part. After a stop was requested, a failed
-  // process is an effect of the stop, or of the end of its peers.
+  // Records that a process failed, or that the platform failed the host. After a stop was
+  // requested, a failed process is an effect of the stop, or of the end of its peers.
   void note_failure(Attempt& attempt, HostIndex index) {
     const Host& host = attempt.hosts[index];
     if (attempt.first_failed || !attempt.interruption.empty() || !job_.spec.decides(index)) return;
@@ -456,7 +454,7 @@ class CommandApplier {
   }
 
   const Subject& subject_;
-  Instant at_;  // in the time of the job, if one is concerned
+  Instant at_;  // in the job's time, if the command concerns a job
   Job job_;
 };
 

@@ -1,4 +1,4 @@
-// Counts the children of arrays that are in memory and not over.
+// Counts the children of arrays that are in memory and have not ended.
 //
 // Threads: pure. Private to this module.
 #pragma once
@@ -12,13 +12,14 @@
 
 namespace trainyard::reconcile {
 
-struct Brood {
+struct OpenChildren {
   uint32_t all = 0;
-  uint32_t waiting = 0;   // could be placed
-  uint32_t awaiting = 0;  // depend on others
+  uint32_t waiting = 0;    // could be placed
+  uint32_t dependent = 0;  // depend on other jobs that have not ended
 };
 
-std::map<domain::JobNumber, Brood> broods_of(
+// Returns the counts by array.
+std::map<domain::JobNumber, OpenChildren> count_open_children(
     const std::vector<std::shared_ptr<const domain::Job>>& jobs);
 
 }  // namespace trainyard::reconcile
