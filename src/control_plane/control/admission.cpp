@@ -11,7 +11,7 @@
 namespace trainyard::control {
 namespace {
 
-// The hosts of the job, or of its largest preference.
+// Returns the number of hosts of the job, or of its largest preference.
 int64_t most_hosts(const domain::JobSpec& spec) {
   int64_t hosts = spec.hosts();
   for (const domain::InstanceGroup& each : spec.preferences)

@@ -1,7 +1,7 @@
 // Admission decides whether a new job may be created.
 //
-// It rejects what no state of the server allows: numbers beyond all limits, instance types and
-// images that cannot be had. Queues, quotas and machines are not its concern, since they change.
+// It rejects jobs that no state of the server allows: with numbers beyond the limits, unknown
+// instance types or unknown images. It does not check queues, quotas and machines, which change.
 //
 // Threads: call from anywhere. Errors: invalid, and those of images. Private to this module.
 #pragma once

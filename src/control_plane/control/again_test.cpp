@@ -1,4 +1,4 @@
-// Tests jobs that are retried, run out of time, or leave their hosts to the next one.
+// Tests jobs that are interrupted or retried, reach time limits, or leave warm pools.
 #include <gtest/gtest.h>
 
 #include "control/testing/test_cluster.hpp"
@@ -23,7 +23,7 @@ CreateJob spot(const std::string& name, uint32_t hosts = 1) {
   return job;
 }
 
-// The agent follows its order: its process ends, it finishes, and its host is gone.
+// Lets the agent obey its order: its process ends, the host finishes and is removed.
 void obey(TestCluster& cluster, const std::string& name, StopCause cause = StopCause::interrupted) {
   const auto job = cluster.find(name);
   const AttemptId id{job->number, job->attempt()->number};
@@ -49,7 +49,7 @@ Result<domain::Job> interrupt(TestCluster& cluster, const std::string& name,
   return result;
 }
 
-TEST(Interruption, TheJobWaitsStartsAndContinues) {
+TEST(Interruption, MakesTheJobWaitAndStartAgain) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(spot("a", 2)));
   for (domain::HostIndex host : {0u, 1u}) cluster.walk("a", host, HostState::running);
@@ -60,7 +60,7 @@ TEST(Interruption, TheJobWaitsStartsAndContinues) {
   EXPECT_EQ(cluster.find("a")->phase(), Phase::interrupted);
   cluster.clock.advance(5s);
   obey(cluster, "a");
-  EXPECT_EQ(cluster.find("a")->state, JobState::active) << "there is room at once";
+  EXPECT_EQ(cluster.find("a")->state, JobState::active) << "capacity is free at once";
   EXPECT_EQ(cluster.launcher.gangs.size(), 1u);
   const auto order = wire::decode_order(cluster.launcher.gangs.at({1, 2}).members[0].order);
   ASSERT_TRUE(order);
@@ -88,7 +88,7 @@ TEST(Interruption, TheJobWaitsStartsAndContinues) {
   EXPECT_TRUE(job->attempts[0].hosts.empty());
 }
 
-TEST(Interruption, AnInterruptedJobWithoutSpotIsRetriedAndReportsIt) {
+TEST(Interruption, RetriesJobsWithoutSpotAndShowsTheReason) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
   cluster.walk("a", 0, HostState::running);
@@ -97,12 +97,12 @@ TEST(Interruption, AnInterruptedJobWithoutSpotIsRetriedAndReportsIt) {
       cluster.phases("a").back(),
       "Interrupted: The training job was interrupted and starts again: requested by a user (it is "
       "not a spot job: this one does not count as a retry)");
-  EXPECT_TRUE(interrupt(cluster, "a")) << "twice is once";
+  EXPECT_TRUE(interrupt(cluster, "a")) << "a repetition changes nothing";
   obey(cluster, "a");
   EXPECT_EQ(cluster.find("a")->attempt()->number, 2u);
 }
 
-TEST(Interruption, NothingIsInterruptedThatDoesNotRun) {
+TEST(Interruption, RejectsJobsThatDoNotRun) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 1, "ml.m5.24xlarge")));
   EXPECT_EQ(interrupt(cluster, "a").error().kind, Kind::conflict);
@@ -118,7 +118,7 @@ TEST(Interruption, NothingIsInterruptedThatDoesNotRun) {
   EXPECT_EQ(interrupt(cluster, "a").error().message, "it has ended");
 }
 
-TEST(Interruption, AStopMeanwhileStops) {
+TEST(Interruption, IsFollowedByAStopThatIsRequestedMeanwhile) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(spot("a")));
   cluster.walk("a", 0, HostState::running);
@@ -130,16 +130,16 @@ TEST(Interruption, AStopMeanwhileStops) {
   EXPECT_EQ(cluster.find("a")->failure_reason, "");
 }
 
-TEST(Interruption, AJobThatFinishesInSpiteOfItIsCompleted) {
+TEST(Interruption, CompletesAJobThatFinishesBeforeItsOrder) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(spot("a")));
   cluster.walk("a", 0, HostState::uploading);
   ASSERT_TRUE(interrupt(cluster, "a"));
-  ASSERT_TRUE(cluster.report("a", 0, HostState::finished));  // it was not told yet
+  ASSERT_TRUE(cluster.report("a", 0, HostState::finished));  // it had not received the order
   EXPECT_EQ(cluster.find("a")->state, JobState::completed);
 }
 
-TEST(Interruption, ATraceTakesAndGivesBackByTime) {
+TEST(Interruption, HappensAtTheTimesOfATrace) {
   TestCluster cluster;
   cluster.settings.spot.trace = {{cluster.clock.now() + 60s, "", "", "box-1", 1, 3}};
   cluster.restart();
@@ -150,14 +150,14 @@ TEST(Interruption, ATraceTakesAndGivesBackByTime) {
   cluster.clock.advance(61s);
   cluster.run();
   EXPECT_EQ(cluster.find("a")->phase(), Phase::interrupted);
-  EXPECT_EQ(cluster.find("b")->phase(), Phase::training) << "no spot job";
+  EXPECT_EQ(cluster.find("b")->phase(), Phase::training) << "it is not a spot job";
   obey(cluster, "a");
   EXPECT_EQ(cluster.find("a")->attempt()->number, 2u);
   cluster.run();
-  EXPECT_TRUE(cluster.find("a")->attempt()->interruption.empty()) << "a line counts once";
+  EXPECT_TRUE(cluster.find("a")->attempt()->interruption.empty()) << "a line applies once";
 }
 
-TEST(Retry, ALostHostOfASpotJobIsAnInterruption) {
+TEST(Retry, TreatsALostHostOfASpotJobAsAnInterruption) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(spot("a", 2)));
   for (domain::HostIndex host : {0u, 1u}) cluster.walk("a", host, HostState::running);
@@ -172,7 +172,7 @@ TEST(Retry, ALostHostOfASpotJobIsAnInterruption) {
   EXPECT_EQ(cluster.find("a")->state, JobState::active);
 }
 
-TEST(Retry, OthersAsOftenAsTheyRequested) {
+TEST(Retry, HappensAsOftenAsAJobWithoutSpotRequests) {
   TestCluster cluster;
   CreateJob job = TestCluster::job("a");
   job.spec.retries_max = 1;
@@ -190,7 +190,7 @@ TEST(Retry, OthersAsOftenAsTheyRequested) {
             "InternalServerError: lost the host's agent on machine box-1");
 }
 
-TEST(Retry, FailuresOfTheAlgorithmAreNotRetried) {
+TEST(Retry, DoesNotHappenAfterFailuresOfTheAlgorithm) {
   TestCluster cluster;
   CreateJob job = spot("a");
   job.spec.retries_max = 5;
@@ -206,7 +206,7 @@ TEST(Retry, FailuresOfTheAlgorithmAreNotRetried) {
   EXPECT_EQ(cluster.find("a")->failure_reason, "AlgorithmError: ValueError, exit code: 1");
 }
 
-TEST(Retry, ARuntimeThatDiedIsOurs) {
+TEST(Retry, TreatsADiedRuntimeAsAFaultOfThePlatform) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(spot("a")));
   cluster.walk("a", 0, HostState::running);
@@ -219,8 +219,8 @@ TEST(Retry, ARuntimeThatDiedIsOurs) {
   EXPECT_EQ(cluster.find("a")->phase(), Phase::interrupted);
 }
 
-// A rank whose peer's runtime died reports it before the peer's own agent does.
-TEST(Retry, AConsequenceThatIsHeardFirstIsNotTheCause) {
+// A rank may report the loss of a peer before the peer's agent reports the cause.
+TEST(Retry, FindsTheCauseThoughAConsequenceIsReportedFirst) {
   for (const bool spot_job : {true, false}) {
     TestCluster cluster;
     ASSERT_TRUE(cluster.create(spot_job ? spot("a", 2) : TestCluster::job("a", 2)));
@@ -250,7 +250,7 @@ TEST(Retry, AConsequenceThatIsHeardFirstIsNotTheCause) {
   }
 }
 
-TEST(Retry, FailedStartsAreRetriedAtGrowingIntervals) {
+TEST(Retry, RepeatsFailedStartsAtGrowingIntervals) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(spot("a", 1)));
   cluster.launcher.refuses = denied("namespaces are switched off");
@@ -267,7 +267,7 @@ TEST(Retry, FailedStartsAreRetriedAtGrowingIntervals) {
   EXPECT_EQ(cluster.find("a")->phase(), Phase::max_wait_time_exceeded);
 }
 
-TEST(Retry, TheFormerAttemptGoesFirst) {
+TEST(Retry, WaitsUntilThePreviousAttemptHasEnded) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(spot("a")));
   cluster.walk("a", 0, HostState::running);
@@ -285,10 +285,10 @@ TEST(Retry, TheFormerAttemptGoesFirst) {
       "until the hosts of its previous attempt have ended");
   cluster.clock.advance(31s);
   cluster.run();
-  EXPECT_EQ(cluster.find("a")->attempt()->number, 2u) << "it was told to stop";
+  EXPECT_EQ(cluster.find("a")->attempt()->number, 2u) << "it was stopped";
 }
 
-TEST(Retry, EachAttemptHasItsOwnLogStreams) {
+TEST(Retry, GivesEachAttemptItsOwnLogStreams) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(spot("a")));
   cluster.walk("a", 0, HostState::running);
@@ -299,10 +299,10 @@ TEST(Retry, EachAttemptHasItsOwnLogStreams) {
   }
   EXPECT_EQ(cluster.logs.streams("us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-1-")->size(),
             4u)
-      << "within one second";
+      << "both started within a second";
 }
 
-TEST(Times, MaxRuntimeCountsOnlyRunningTime) {
+TEST(TimeLimit, OfTheRuntimeCountsOnlyRunningTime) {
   TestCluster cluster;
   CreateJob job = spot("a");
   job.spec.max_runtime_seconds = 100;
@@ -321,7 +321,7 @@ TEST(Times, MaxRuntimeCountsOnlyRunningTime) {
   EXPECT_EQ(cluster.find("a")->stop_cause, StopCause::max_runtime);
 }
 
-TEST(Times, AnAgentThatSawToTheTimeIsBelieved) {
+TEST(TimeLimit, MayBeEnforcedByTheAgent) {
   TestCluster cluster;
   CreateJob job = TestCluster::job("a");
   job.spec.max_runtime_seconds = 100;
@@ -337,7 +337,7 @@ TEST(Times, AnAgentThatSawToTheTimeIsBelieved) {
   EXPECT_EQ(cluster.find("a")->phase(), Phase::max_runtime_exceeded);
 }
 
-TEST(Times, ASpotJobWaitsNoLongerThanItMay) {
+TEST(TimeLimit, EndsASpotJobThatWaitsTooLong) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("b", 1, "ml.m5.2xlarge")));
   CreateJob job = spot("a");
@@ -352,7 +352,7 @@ TEST(Times, ASpotJobWaitsNoLongerThanItMay) {
   EXPECT_FALSE(cluster.find("a")->training_start);
 }
 
-TEST(Times, AJobPendsNoLongerThanItMay) {
+TEST(TimeLimit, EndsAJobThatIsPendingTooLong) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("b", 1, "ml.m5.2xlarge")));
   CreateJob job = TestCluster::job("a");
@@ -389,7 +389,7 @@ Result<domain::Job> keep_alive(TestCluster& cluster, const std::string& name, in
   return result;
 }
 
-TEST(WarmPool, IsHeldThenReusedThenGivenBack) {
+TEST(WarmPool, IsKeptThenReusedThenReleased) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(kept("a")));
   EXPECT_EQ(pool(cluster, "a").state, WarmPoolState::in_use);
@@ -407,7 +407,7 @@ TEST(WarmPool, IsHeldThenReusedThenGivenBack) {
             "UTC at the latest");
   cluster.clock.advance(40s);
   ASSERT_TRUE(cluster.create(kept("c", 60)));
-  EXPECT_EQ(cluster.find("c")->state, JobState::active) << "whoever waits";
+  EXPECT_EQ(cluster.find("c")->state, JobState::active) << "released hosts may be used by any job";
   EXPECT_EQ(pool(cluster, "a").state, WarmPoolState::reused);
   EXPECT_EQ(pool(cluster, "a").reused_by, "c");
   EXPECT_EQ(*pool(cluster, "a").ended - *pool(cluster, "a").available, 40s);
@@ -419,7 +419,7 @@ TEST(WarmPool, IsHeldThenReusedThenGivenBack) {
   EXPECT_EQ(cluster.find("b")->state, JobState::active);
 }
 
-TEST(WarmPool, IsKeptForAsLongAsItWasUpdatedTo) {
+TEST(WarmPool, IsKeptForItsUpdatedTime) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(kept("a")));
   finish(cluster, "a");
@@ -435,7 +435,7 @@ TEST(WarmPool, IsKeptForAsLongAsItWasUpdatedTo) {
             "it was created without KeepAlivePeriodInSeconds");
 }
 
-TEST(WarmPool, NothingIsKeptOfALostHostOrOfNone) {
+TEST(WarmPool, IsNotKeptAfterALostHostOrWithoutHosts) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(kept("a")));
   cluster.walk("a", 0, HostState::running);

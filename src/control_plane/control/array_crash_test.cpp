@@ -1,6 +1,6 @@
-// Tests arrays that depend on each other, under a server that dies between any two of its steps:
-// nothing is lost, no child runs twice or before its dependencies have ended, and the ledger's
-// tables are what its commands yield.
+// Tests arrays that depend on each other, with a server that crashes between any two of its steps:
+// nothing is lost, no child runs twice or before its dependencies have ended, and replaying the
+// ledger's commands gives its tables.
 #include <set>
 
 #include "base/random.hpp"
@@ -35,7 +35,7 @@ class ArrayScenario {
           if (random_.chance(3)) cancel();
           break;
         case 2:
-          // what was not committed is gone, with its caller
+          // Uncommitted commands are lost, with their callers.
           if (random_.chance(3)) cluster_.restart();
           break;
         case 3:
@@ -102,7 +102,7 @@ class ArrayScenario {
     cluster_.control->cancel_job({test::kRegion, id}, how, "by hand", [](const auto&) {});
   }
 
-  // Adds the attempts that the launcher runs now to those that were ever started.
+  // Records the attempts that the launcher runs now as started.
   void record_started_attempts() {
     for (const launch::Agent& agent : cluster_.launcher.agents)
       started_attempts_.insert(agent.attempt);
@@ -166,14 +166,14 @@ class ArrayScenario {
     EXPECT_LE(child.attempts.size(), child.spec.retry.attempts_max);
     size_t successes = 0;
     for (const domain::Attempt& attempt : child.attempts) {
-      // One that was stopped before its gang was started has run nowhere.
+      // A child that was stopped before its gang was started has not run.
       EXPECT_TRUE(!attempt.training_started ||
                   started_attempts_.contains({child.number, attempt.number}))
-          << child.key.name << " ran nowhere";
+          << child.key.name << " never ran";
       successes += attempt.exit_code == 0;
     }
     EXPECT_LE(successes, 1u) << child.key.name << " was retried after it had succeeded";
-    // One that was stopped may have ended well just then.
+    // A stopped child may have succeeded at the same time.
     if (!child.stop_requested || child.state == JobState::completed) {
       EXPECT_EQ(successes, size_t(child.state == JobState::completed)) << child.key.name;
     }
@@ -200,7 +200,7 @@ class ArrayScenario {
   std::set<AttemptId> started_attempts_;
 };
 
-TEST(ArrayCrash, AServerThatDiesAtAnyMomentLosesNothingAndRunsNothingTwice) {
+TEST(ArrayCrash, LosesNothingAndRunsNothingTwiceAtAnyStep) {
   for (uint64_t seed = 1; seed <= 25; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ArrayScenario scenario(seed);

@@ -1,4 +1,4 @@
-// Tests arrays: their children are created few at a time, depend on each other, fail, and are
+// Tests arrays: their children are created in small numbers, depend on each other, fail, and are
 // cancelled one by one or all together.
 #include "domain/array.hpp"
 #include "batch/catalog.hpp"
@@ -38,7 +38,7 @@ class ArrayCluster : public BatchCluster {
     const auto live = ledger->live_jobs();
     return size_t(std::ranges::count(*live, number, &domain::Job::parent));
   }
-  // Every child that is placed ends with that exit code, until nothing is placed.
+  // Ends every placed child with that exit code, until none is placed.
   void run_all(const std::string& id, int code = 0) {
     for (int round = 0; round < 1'000; ++round) {
       std::vector<std::string> running;
@@ -52,7 +52,7 @@ class ArrayCluster : public BatchCluster {
   }
 };
 
-TEST(Arrays, ChildrenRunAndTheArrayEndsWithTheLast) {
+TEST(Arrays, EndWithTheirLastChild) {
   ArrayCluster cluster;
   const auto made = cluster.create(cluster.array_job("a", 3, 2));
   ASSERT_TRUE(made) << made.error().message;
@@ -70,7 +70,7 @@ TEST(Arrays, ChildrenRunAndTheArrayEndsWithTheLast) {
   EXPECT_EQ(cluster.ledger->live_jobs()->size(), 0u);
 }
 
-TEST(Arrays, AFailedChildFailsTheArrayOnceAllHaveEnded) {
+TEST(Arrays, FailOnceAllChildrenHaveEndedIfOneFailed) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 3)));
   cluster.exit("a:1", 7);
@@ -83,7 +83,7 @@ TEST(Arrays, AFailedChildFailsTheArrayOnceAllHaveEnded) {
   EXPECT_EQ(cluster.counts("a"), "SUCCEEDED 2, FAILED 1");
 }
 
-TEST(Arrays, EachChildIsTriedAgainByItself) {
+TEST(Arrays, RetryEachChildByItself) {
   ArrayCluster cluster;
   CreateJob job = cluster.array_job("a", 2);
   job.spec.retry.attempts_max = 2;
@@ -96,9 +96,9 @@ TEST(Arrays, EachChildIsTriedAgainByItself) {
   EXPECT_EQ(cluster.status("a"), "SUCCEEDED");
 }
 
-// Ten thousand children are one row and one command at first, and no more than a window of them
+// Ten thousand children are one row and one command at first, and only kChildrenWaitingMax of them
 // wait in memory.
-TEST(Arrays, ChildrenAreMadeFewAtATime) {
+TEST(Arrays, CreateChildrenInSmallNumbers) {
   ArrayCluster cluster;
   const uint64_t commands = cluster.ledger->last_sequence();
   Result<domain::Job> made = internal("not answered");
@@ -114,13 +114,13 @@ TEST(Arrays, ChildrenAreMadeFewAtATime) {
   cluster.run();
   EXPECT_EQ(cluster.counts("a"), "RUNNABLE 9996, STARTING 4");
   EXPECT_EQ(cluster.live_children("a"), reconcile::kChildrenWaitingMax + 4);
-  EXPECT_LT(cluster.ledger->last_sequence(), commands + 20) << "one record makes many";
+  EXPECT_LT(cluster.ledger->last_sequence(), commands + 20) << "one command creates many children";
   const auto next = cluster.create(cluster.batch_job("b"));
   ASSERT_TRUE(next);
   EXPECT_EQ(next->number, made->number + 10'001);
 }
 
-TEST(Arrays, AChildThatWasNotMadeYetIsShownFromItsArray) {
+TEST(Arrays, ShowChildrenThatAreNotCreatedYet) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 10'000)));
   const auto child = cluster.find("a:9999");
@@ -133,7 +133,7 @@ TEST(Arrays, AChildThatWasNotMadeYetIsShownFromItsArray) {
         << unknown;
 }
 
-TEST(Arrays, ListsOfChildrenGoThroughAllOnce) {
+TEST(Arrays, ListEachChildOnce) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 2)));
   ASSERT_TRUE(cluster.cancel("a:290", Cancellation::cancelled, "not this one"));
@@ -162,7 +162,7 @@ TEST(Arrays, ListsOfChildrenGoThroughAllOnce) {
   }
 }
 
-TEST(Arrays, AChildIsCancelledBeforeItIsCreated) {
+TEST(Arrays, CancelAChildBeforeItIsCreated) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 4)));
   EXPECT_EQ(cluster.live_children("a"), 257u);
@@ -171,7 +171,7 @@ TEST(Arrays, AChildIsCancelledBeforeItIsCreated) {
       << "it has ended, which is not an error";
   EXPECT_EQ(cluster.status("a:299"), "FAILED");
   EXPECT_EQ(batch::status_reason(*cluster.find("a:299")), "not this one");
-  EXPECT_EQ(cluster.live_children("a"), 257u) << "it was made, and was over";
+  EXPECT_EQ(cluster.live_children("a"), 257u) << "the child was created, and had ended";
   EXPECT_EQ(cluster.counts("a"), "RUNNABLE 298, STARTING 1, FAILED 1");
   cluster.restart();
   cluster.run_all("a");
@@ -180,7 +180,7 @@ TEST(Arrays, AChildIsCancelledBeforeItIsCreated) {
   EXPECT_EQ(batch::status_reason(*cluster.find("a:299")), "not this one");
 }
 
-TEST(Arrays, TerminateHitsAllChildrenMadeOrNot) {
+TEST(Arrays, TerminateAllChildrenEvenBeforeTheirCreation) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 1'000, 4)));
   ASSERT_TRUE(cluster.cancel("a", Cancellation::terminated, "enough"));
@@ -189,7 +189,7 @@ TEST(Arrays, TerminateHitsAllChildrenMadeOrNot) {
   EXPECT_EQ(cluster.status("a:999"), "FAILED");
   EXPECT_EQ(batch::status_reason(*cluster.find("a:1")), "enough");
   EXPECT_EQ(batch::status_reason(*cluster.find("a:999")), "enough");
-  EXPECT_EQ(cluster.status("a"), "PENDING") << "one is ending";
+  EXPECT_EQ(cluster.status("a"), "PENDING") << "one child is still ending";
   cluster.exit("a:0", 143);
   EXPECT_EQ(cluster.status("a"), "FAILED");
   EXPECT_EQ(batch::status_reason(*cluster.find("a")), "enough");
@@ -197,7 +197,7 @@ TEST(Arrays, TerminateHitsAllChildrenMadeOrNot) {
   EXPECT_LT(cluster.find("a")->children_made, 1'000u) << "children that never ran have no rows";
 }
 
-TEST(Arrays, AKillReachesTheChildrenThatRunAndThoseThatAreStopping) {
+TEST(Arrays, KillRunningAndStoppingChildren) {
   for (const bool stopping : {false, true}) {
     ArrayCluster cluster;
     ASSERT_TRUE(cluster.create(cluster.array_job("a", 6, 2)));
@@ -213,7 +213,7 @@ TEST(Arrays, AKillReachesTheChildrenThatRunAndThoseThatAreStopping) {
   }
 }
 
-TEST(Arrays, CancelLeavesRunningChildrenAndTerminateMayFollow) {
+TEST(Arrays, LetRunningChildrenContinueWhenCancelledUntilTerminated) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 6, 2)));
   ASSERT_TRUE(cluster.create(cluster.array_job("b", 6, 2)));
@@ -232,7 +232,7 @@ TEST(Arrays, CancelLeavesRunningChildrenAndTerminateMayFollow) {
   EXPECT_EQ(cluster.counts("b"), "RUNNABLE 3, STARTING 2, FAILED 1");
 }
 
-TEST(Arrays, AnArrayDependsOnWholeJobsAndIsDependedOnWhole) {
+TEST(Arrays, DependOnWholeJobsAndAsAWhole) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("first")));
   CreateJob array = cluster.array_job("a", 2);
@@ -252,7 +252,7 @@ TEST(Arrays, AnArrayDependsOnWholeJobsAndIsDependedOnWhole) {
   EXPECT_EQ(cluster.status("last"), "STARTING");
 }
 
-TEST(Arrays, AFailedDependencyFailsAnArrayWithAllItsChildren) {
+TEST(Arrays, FailWithAllChildrenAfterAFailedDependency) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("first")));
   CreateJob array = cluster.array_job("a", 2);
@@ -265,7 +265,7 @@ TEST(Arrays, AFailedDependencyFailsAnArrayWithAllItsChildren) {
   EXPECT_EQ(cluster.counts("a"), "FAILED 2");
 }
 
-TEST(Arrays, SequentialChildrenRunOneAfterAnother) {
+TEST(Arrays, RunSequentialChildrenOneAfterAnother) {
   ArrayCluster cluster;
   CreateJob array = cluster.array_job("a", 3);
   array.spec.array.sequential = true;
@@ -280,7 +280,7 @@ TEST(Arrays, SequentialChildrenRunOneAfterAnother) {
   EXPECT_EQ(cluster.status("a"), "SUCCEEDED");
 }
 
-TEST(Arrays, AFailedChildOfASequentialArrayFailsTheRest) {
+TEST(Arrays, FailTheRestAfterAFailedSequentialChild) {
   ArrayCluster cluster;
   CreateJob array = cluster.array_job("a", 2'000);
   array.spec.array.sequential = true;
@@ -293,7 +293,7 @@ TEST(Arrays, AFailedChildOfASequentialArrayFailsTheRest) {
   EXPECT_EQ(cluster.status("a"), "FAILED");
 }
 
-TEST(Arrays, ChildByChildEachAwaitsItsOwn) {
+TEST(Arrays, WithNToNDependenciesStartEachChildAfterItsCounterpart) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 3)));
   CreateJob array = cluster.array_job("b", 3);
@@ -306,7 +306,7 @@ TEST(Arrays, ChildByChildEachAwaitsItsOwn) {
   cluster.exit("a:2", 9);
   EXPECT_EQ(cluster.status("b:2"), "FAILED");
   EXPECT_EQ(batch::status_reason(*cluster.find("b:2")), "Dependent Job failed");
-  EXPECT_EQ(cluster.status("b:1"), "STARTING") << "one that fails fails its own counterpart only";
+  EXPECT_EQ(cluster.status("b:1"), "STARTING") << "a failed child fails only its counterpart";
   cluster.exit("a:0", 0);
   cluster.exit("b:0", 0);
   cluster.exit("b:1", 0);
@@ -314,7 +314,7 @@ TEST(Arrays, ChildByChildEachAwaitsItsOwn) {
   EXPECT_EQ(cluster.status("b"), "FAILED");
 }
 
-TEST(Arrays, ChildByChildWorksOnArraysThatAreOver) {
+TEST(Arrays, WithNToNDependenciesMayDependOnEndedArrays) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 4)));
   cluster.exit("a:0", 0);
@@ -328,7 +328,7 @@ TEST(Arrays, ChildByChildWorksOnArraysThatAreOver) {
   EXPECT_EQ(cluster.counts("b"), "STARTING 1, FAILED 299");
 }
 
-TEST(Arrays, AnArrayThatMakesNoChildrenYetSaysWhy) {
+TEST(Arrays, ShowWhyTheyCreateNoChildrenYet) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("first")));
   CreateJob a = cluster.array_job("a", 3);
@@ -346,9 +346,9 @@ TEST(Arrays, AnArrayThatMakesNoChildrenYetSaysWhy) {
   EXPECT_EQ(cluster.find("b")->wait_reason, "");
 }
 
-// The first of those that are awaited runs for long: the others continue, and their counterparts
-// with them.
-TEST(Arrays, NoChildIsMadeBeforeThoseThatItAwaits) {
+// The first child of the other array runs for long; the others continue, and so do their
+// counterparts.
+TEST(Arrays, CreateNoChildBeforeItsCounterpart) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 5'000, 4)));
   CreateJob array = cluster.array_job("b", 5'000, 4);
@@ -358,7 +358,7 @@ TEST(Arrays, NoChildIsMadeBeforeThoseThatItAwaits) {
   EXPECT_EQ(cluster.find("b")->children_made, reconcile::kChildrenWaitingMax + 1);
 }
 
-TEST(Arrays, OnlyAnArrayOfTheSameSizeIsAwaitedChildByChild) {
+TEST(Arrays, RejectNToNDependenciesOnOtherSizes) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 3)));
   ASSERT_TRUE(cluster.create(cluster.batch_job("one")));
@@ -379,7 +379,7 @@ TEST(Arrays, OnlyAnArrayOfTheSameSizeIsAwaitedChildByChild) {
   EXPECT_EQ(refusal("nobody"), "the job nobody that it depends on does not exist");
 }
 
-TEST(Arrays, AQueueThatIsDeletedEndsThem) {
+TEST(Arrays, EndWhenTheirQueueIsDeleted) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 4)));
   auto queue = cluster.queue_of("q", {"box"}, 1);
@@ -391,7 +391,7 @@ TEST(Arrays, AQueueThatIsDeletedEndsThem) {
   EXPECT_EQ(batch::status_reason(*cluster.find("a:299")), "the job queue q was deleted");
 }
 
-TEST(Arrays, AnArrayIsNotInterruptedAsOne) {
+TEST(Arrays, RejectInterruptions) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 2)));
   Result<domain::Job> result = internal("not answered");
@@ -401,8 +401,7 @@ TEST(Arrays, AnArrayIsNotInterruptedAsOne) {
   EXPECT_EQ(result.error().kind, Kind::conflict);
 }
 
-// As the ledger keeps them: what arrays have brought.
-TEST(Arrays, ReplayRebuildsTheTables) {
+TEST(Arrays, AreRebuiltByAReplayOfTheLedger) {
   ArrayCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 2)));
   ASSERT_TRUE(cluster.cancel("a:298", Cancellation::cancelled, "not this one"));

@@ -1,4 +1,4 @@
-// Tests jobs of queues: where they wait, what they depend on, when they are retried.
+// Tests jobs of queues: their environments, dependencies, retries and ends.
 #include "control/testing/test_batch.hpp"
 
 #include "batch/catalog.hpp"
@@ -13,7 +13,7 @@ using domain::JobState;
 using test::BatchCluster;
 using test::kRegion;
 
-// How each attempt ended, with AWS's texts.
+// Returns how each attempt ended, with AWS's texts.
 std::vector<std::string> ends(const domain::Job& job) {
   std::vector<std::string> reasons;
   for (const auto& attempt : job.attempts)
@@ -21,7 +21,7 @@ std::vector<std::string> ends(const domain::Job& job) {
   return reasons;
 }
 
-TEST(Batch, AJobRunsInTheFirstEnvironmentOfItsQueueWithFreeCapacity) {
+TEST(Batch, RunsAJobInTheFirstEnvironmentWithFreeCapacity) {
   BatchCluster cluster;
   cluster.add_environment("more", 2);
   cluster.add_queue("both", {"box", "more"}, 1);
@@ -43,7 +43,7 @@ TEST(Batch, AJobRunsInTheFirstEnvironmentOfItsQueueWithFreeCapacity) {
   EXPECT_EQ(cluster.find("c")->attempt()->environment, "box");
 }
 
-TEST(Batch, TheQueueOfTheHigherPriorityGoesFirst) {
+TEST(Batch, StartsJobsOfQueuesWithHigherPriorityFirst) {
   BatchCluster cluster;
   cluster.add_queue("urgent", {"box"}, 10);
   ASSERT_TRUE(cluster.create(cluster.batch_job("running", 4)));
@@ -54,7 +54,7 @@ TEST(Batch, TheQueueOfTheHigherPriorityGoesFirst) {
   EXPECT_EQ(cluster.status("early"), "RUNNABLE");
 }
 
-TEST(Batch, AJobWaitsForThoseThatItDependsOn) {
+TEST(Batch, MakesAJobWaitForItsDependencies) {
   BatchCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("first")));
   cluster.exit("first", 0);
@@ -64,7 +64,7 @@ TEST(Batch, AJobWaitsForThoseThatItDependsOn) {
   ASSERT_TRUE(cluster.create(cluster.batch_job("third", 1, "q", {"first", "second"})));
   EXPECT_EQ(cluster.status("third"), "PENDING");
   EXPECT_EQ(cluster.find("third")->awaits.size(), 1u)
-      << "the first is over, though it is not in memory";
+      << "the first has ended, although it is not in memory";
   cluster.restart();
   cluster.run();
   cluster.exit("second", 0);
@@ -73,7 +73,7 @@ TEST(Batch, AJobWaitsForThoseThatItDependsOn) {
             "the job nobody that it depends on does not exist");
 }
 
-TEST(Batch, AFailedDependencyFailsItsDependents) {
+TEST(Batch, FailsTheDependentsOfAFailedJob) {
   BatchCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("first")));
   ASSERT_TRUE(cluster.create(cluster.batch_job("second", 1, "q", {"first"})));
@@ -85,7 +85,7 @@ TEST(Batch, AFailedDependencyFailsItsDependents) {
   }
 }
 
-TEST(Batch, AFailureIsRetriedAsOftenAsRequestedAndEachAttemptIsRecorded) {
+TEST(Batch, RetriesAFailureAsOftenAsRequestedAndRecordsEachAttempt) {
   BatchCluster cluster;
   CreateJob job = cluster.batch_job("a");
   job.spec.retry.attempts_max = 3;
@@ -96,12 +96,12 @@ TEST(Batch, AFailureIsRetriedAsOftenAsRequestedAndEachAttemptIsRecorded) {
   EXPECT_EQ(cluster.find("a")->attempts[0].exit_code, 7);
   cluster.exit("a", 9);
   EXPECT_EQ(cluster.status("a"), "FAILED");
-  ASSERT_EQ(cluster.find("a")->attempts.size(), 2u) << "the rule says that 9 is final";
+  ASSERT_EQ(cluster.find("a")->attempts.size(), 2u) << "by the rule exit code 9 is final";
   EXPECT_EQ(cluster.find("a")->attempts[1].exit_code, 9);
   EXPECT_EQ(batch::status_reason(*cluster.find("a")), "Essential container in task exited");
 }
 
-TEST(Batch, ATimeoutIsOfEachAttemptAndNotTriedAgain) {
+TEST(Batch, AppliesATimeoutToEachAttemptAndDoesNotRetryIt) {
   BatchCluster cluster;
   CreateJob job = cluster.batch_job("a");
   job.spec.max_runtime_seconds = 60;
@@ -113,7 +113,7 @@ TEST(Batch, ATimeoutIsOfEachAttemptAndNotTriedAgain) {
   cluster.walk("a", 0, HostState::running);
   cluster.clock.advance(50s);
   cluster.run();
-  EXPECT_EQ(cluster.status("a"), "RUNNING") << "the clock has begun anew";
+  EXPECT_EQ(cluster.status("a"), "RUNNING") << "each attempt has the whole time";
   cluster.clock.advance(11s);
   cluster.run();
   EXPECT_EQ(cluster.find("a")->state, JobState::stopping);
@@ -126,7 +126,7 @@ TEST(Batch, ATimeoutIsOfEachAttemptAndNotTriedAgain) {
                                       "Job attempt duration exceeded timeout"}));
 }
 
-TEST(Batch, AnInterruptionIsFollowedByAnotherAttemptUnlessARuleOfItsStatusReasonSaysExit) {
+TEST(Batch, RetriesAnInterruptionUnlessARuleForItsStatusReasonIsExit) {
   BatchCluster cluster;
   const auto interrupted = [&](const std::string& id, std::vector<domain::RetryRule> rules) {
     CreateJob job = cluster.batch_job(id);
@@ -151,7 +151,7 @@ TEST(Batch, AnInterruptionIsFollowedByAnotherAttemptUnlessARuleOfItsStatusReason
   EXPECT_EQ(batch::status_reason(*cluster.find("exit")), ends(*cluster.find("exit")).front());
 }
 
-TEST(Batch, CancelIsForWaitingJobsAndTerminateForAll) {
+TEST(Batch, CancelsOnlyWaitingJobsAndTerminatesAll) {
   BatchCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("runs", 4)));
   ASSERT_TRUE(cluster.create(cluster.batch_job("waits", 4)));
@@ -171,7 +171,7 @@ TEST(Batch, CancelIsForWaitingJobsAndTerminateForAll) {
   EXPECT_EQ(cluster.find("runs")->cancellation_reason, "enough");
 }
 
-TEST(Batch, AQueueThatIsDisabledTakesNoneAndOneThatIsDeletedEndsItsJobs) {
+TEST(Batch, RejectsJobsOfDisabledQueuesAndEndsJobsOfDeletedQueues) {
   BatchCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("a")));
   auto queue = cluster.queue_of("q", {"box"}, 1);
@@ -186,7 +186,7 @@ TEST(Batch, AQueueThatIsDisabledTakesNoneAndOneThatIsDeletedEndsItsJobs) {
   EXPECT_EQ(cluster.find("a")->cancellation_reason, "the job queue q was deleted");
 }
 
-TEST(Batch, QueuesEnvironmentsAndDefinitionsOutliveTheServer) {
+TEST(Batch, KeepsQueuesEnvironmentsAndDefinitionsOverARestart) {
   BatchCluster cluster;
   batch::JobDefinition definition;
   definition.key = {kRegion, "train"};
@@ -211,7 +211,7 @@ TEST(Batch, QueuesEnvironmentsAndDefinitionsOutliveTheServer) {
   EXPECT_EQ(found->back().revision, 1u);
 }
 
-TEST(Batch, ItsOrderNamesItsPathAndItsLogsAreBatchs) {
+TEST(Batch, SetsThePathInTheOrderAndTheNamesOfLogs) {
   BatchCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("a")));
   const auto job = cluster.find("a");
@@ -222,8 +222,8 @@ TEST(Batch, ItsOrderNamesItsPathAndItsLogsAreBatchs) {
   EXPECT_EQ(job_arn(*job), "arn:aws:batch:us-east-1:123456789012:job/a");
 }
 
-// A trace takes the machines of an environment of spot machines away, and of no other.
-TEST(Batch, SpotMachinesAreTakenBackAndThatCountsAsAFailure) {
+// A trace interrupts only hosts of environments with spot machines.
+TEST(Batch, CountsAReclaimedSpotMachineAsAFailure) {
   BatchCluster cluster;
   cluster.settings.spot.trace = {{cluster.clock.now() + 60s, "", "", "", 9, 1}};
   cluster.restart();
@@ -261,8 +261,7 @@ TEST(Batch, SpotMachinesAreTakenBackAndThatCountsAsAFailure) {
   EXPECT_EQ(cluster.status("twice"), "SUCCEEDED");
 }
 
-// As the ledger keeps them: every kind of command that Batch has brought.
-TEST(Batch, ReplayRebuildsTheJobs) {
+TEST(Batch, RebuildsJobsByAReplayOfTheLedger) {
   BatchCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.batch_job("a")));
   ASSERT_TRUE(cluster.create(cluster.batch_job("b", 1, "q", {"a"})));

@@ -16,7 +16,7 @@ using domain::JobNumber;
 
 namespace {
 
-// Sets the job number of a command in which a client named the job by its key.
+// Sets the job number of a command whose client identified the job by its key.
 void name(reconcile::Command& command, JobNumber number) {
   if (auto* stop = std::get_if<reconcile::StopJob>(&command)) stop->job = number;
   if (auto* interrupt = std::get_if<reconcile::Interrupt>(&command)) interrupt->job = number;
@@ -25,7 +25,7 @@ void name(reconcile::Command& command, JobNumber number) {
   if (auto* prioritise = std::get_if<reconcile::Prioritise>(&command)) prioritise->job = number;
 }
 
-// The child of that name, when `array` is one and has it.
+// Returns the child of that name, if `array` is an array and has it.
 Result<Job> child_named(const Job& array, const domain::ChildName& name) {
   if (!array.is_array() || name.index >= array.spec.array.size)
     return not_found("the job " + name.array + " has no child " + std::to_string(name.index));
@@ -66,8 +66,8 @@ Result<std::vector<Job>> stored_children(ledger::Ledger& ledger, const Job& arra
   made.array = array.number;
   made.end = std::min(end, array.children_made);
   if (made.first < made.end) found = TRY(ledger.children(made));
-  // The ledger also has children beyond children_made: some were cancelled early,
-  // others were created meanwhile.
+  // The ledger also has children beyond children_made: children that were cancelled before their
+  // creation, and children that were created meanwhile.
   made.first = std::max(query.first, array.children_made);
   made.end = end;
   made.stage.reset();
@@ -93,7 +93,7 @@ CommitBatch::CommitBatch(ledger::Ledger& ledger, const Live& live, const UsageIn
                          Duration clock_offset)
     : ledger_(ledger),
       live_(live),
-      kept_usages_(usages),
+      stored_usages_(usages),
       now_(now),
       clock_offset_(clock_offset),
       catalog_(std::move(catalog)),
@@ -103,7 +103,7 @@ CommitBatch::CommitBatch(ledger::Ledger& ledger, const Live& live, const UsageIn
 
 CommitBatch::Found CommitBatch::job(JobNumber number) {
   if (const auto found = jobs_.find(number); found != jobs_.end()) return found->second;
-  if (auto live = live_.kept(number)) return live;
+  if (auto live = live_.stored(number)) return live;
   return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(ledger_.find_job(number))));
 }
 
@@ -119,7 +119,7 @@ CommitBatch::Found CommitBatch::job(const JobKey& key) {
   } else {
     const auto array = TRY(job(JobKey{key.region, name->array}));
     Job child = TRY(child_named(*array, *name));
-    // Made, or cancelled, by this batch.
+    // This batch created or cancelled the child.
     if (const auto here = jobs_.find(child.number); here != jobs_.end()) return here->second;
     return std::shared_ptr<const Job>(std::make_shared<Job>(std::move(child)));
   }
@@ -168,7 +168,7 @@ CommitBatch::Found CommitBatch::add(PendingCommand& pending) {
   return jobs_[number];
 }
 
-// A command that the job's own record makes impossible ends that job, and nothing else.
+// Applies a command. If the job's record makes the command impossible, only that job fails.
 Result<reconcile::Change> CommitBatch::apply_alone(const reconcile::Subject& subject,
                                                    reconcile::Command& command) const {
   std::string why;
@@ -203,7 +203,7 @@ std::vector<std::shared_ptr<const Job>> CommitBatch::changed() const {
   return changed;
 }
 
-// Its name, its number, its place in a queue.
+// Checks the name of a new job, and assigns its number and its position in a queue.
 Result<void> CommitBatch::assign_position(CreateJob& create) {
   const auto taken = job(create.key);
   if (taken) return name_taken(create.key);
@@ -213,8 +213,8 @@ Result<void> CommitBatch::assign_position(CreateJob& create) {
   return create.spec.queue ? put_into_queue(create) : Result<void>();
 }
 
-// Errors: invalid, for a queue that takes no jobs, and for dependencies that are not there, or not
-// of its size.
+// Errors: invalid, for a queue that accepts no jobs, for unknown dependencies, and for arrays of
+// another size.
 Result<void> CommitBatch::put_into_queue(CreateJob& created) {
   const batch::JobQueue* queue = catalog_->queue({created.key.region, created.spec.queue->name});
   if (!queue) return invalid("the job queue " + created.spec.queue->name + " does not exist");
@@ -229,7 +229,7 @@ Result<void> CommitBatch::put_into_queue(CreateJob& created) {
   return {};
 }
 
-// The number of a job that `created` depends on.
+// Returns the number of a job that `created` depends on.
 Result<JobNumber> CommitBatch::number_of(const CreateJob& created, const std::string& id,
                                          bool child_by_child) {
   const auto found = job(JobKey{created.key.region, id});
@@ -249,7 +249,7 @@ Result<JobNumber> CommitBatch::number_of(const CreateJob& created, const std::st
   return other.number;
 }
 
-// Returns the children of the order that exist already, since they were cancelled early.
+// Returns the children that exist already, since they were cancelled before their creation.
 Result<std::set<JobNumber>> CommitBatch::made_before(const Job& array,
                                                      const reconcile::MakeChildren& make) {
   ledger::ChildQuery query;
@@ -270,7 +270,7 @@ Result<std::set<JobNumber>> CommitBatch::made_before(const Job& array,
   return numbers;
 }
 
-// No job is concerned.
+// Returns nullptr, since no job is concerned.
 CommitBatch::Found CommitBatch::change_resource(PendingCommand& pending) {
   const auto& change_of = std::get<reconcile::ChangeResource>(pending.command);
   const batch::JobDefinition* last = nullptr;
@@ -298,7 +298,7 @@ CommitBatch::Found CommitBatch::change_resource(PendingCommand& pending) {
   catalog_ = std::move(next_cluster);
   batch_.resources.push_back(
       {record_of(*change.resource), change_of.how == batch::ResourceChange::remove});
-  // Another queue of that name begins without usage.
+  // A later queue of that name begins without usage.
   if (change_of.how == batch::ResourceChange::remove &&
       std::holds_alternative<batch::JobQueue>(*change.resource))
     forget_usages(batch::key_of(*change.resource), true);
@@ -306,7 +306,7 @@ CommitBatch::Found CommitBatch::change_resource(PendingCommand& pending) {
   return std::shared_ptr<const Job>();
 }
 
-// No job is concerned.
+// Returns nullptr, since no job is concerned.
 CommitBatch::Found CommitBatch::change_records(const PendingCommand& pending) {
   reconcile::Subject subject;
   subject.records = records_.get();
@@ -321,7 +321,7 @@ CommitBatch::Found CommitBatch::change_records(const PendingCommand& pending) {
   return std::shared_ptr<const Job>();
 }
 
-// An attempt takes what it consumes and will not give back.
+// Subtracts the resources that an attempt uses up from their totals.
 Result<void> CommitBatch::use_up(const Job& placed) {
   if (!placed.spec.queue) return {};
   for (const domain::Consumption& each : placed.spec.queue->consumes) {
@@ -329,7 +329,7 @@ Result<void> CommitBatch::use_up(const Job& placed) {
         catalog_->resource({placed.key.region, each.resource});
     if (!resource || resource->replenishable) continue;
     batch::ConsumableResource change = *resource;
-    // The total may have been lowered since the scheduler read it.
+    // The total may have been reduced since the scheduler read it.
     change.add = -std::min(each.quantity, resource->total);
     PendingCommand taking{
         reconcile::ChangeResource{batch::ResourceChange::update, std::move(change)}, {}, {}, {}};
@@ -338,12 +338,12 @@ Result<void> CommitBatch::use_up(const Job& placed) {
   return {};
 }
 
-// An attempt that has ended is its share's usage.
+// Adds an attempt that has ended to the usage of its share.
 void CommitBatch::account(const Job* before, const Job& after) {
   const auto share = domain::share_of(after);
   if (!share) return;
   const auto here = usages_.find(*share);
-  const auto present = here != usages_.end() ? here->second : kept_usages_.find(*share);
+  const auto present = here != usages_.end() ? here->second : stored_usages_.find(*share);
   auto usage =
       domain::usage_after(present, before, after, batch::decay_of(*catalog_, share->queue));
   if (!usage) return;
@@ -351,11 +351,11 @@ void CommitBatch::account(const Job* before, const Job& after) {
   usages_[*share] = *usage;
 }
 
-// All of a line's, or those that have faded to nothing: so they are as many as are in use, whatever
-// shares are called.
+// Removes the usage of a queue's shares: of all, or only usage that has decayed to nothing, so that
+// unused share names do not accumulate.
 void CommitBatch::forget_usages(const JobKey& queue, bool all) {
   const Duration decay = batch::decay_of(*catalog_, queue);
-  for (const auto& [share, usage] : kept_usages_.of(queue))
+  for (const auto& [share, usage] : stored_usages_.of(queue))
     if (all || (!usages_.contains(share) && domain::is_nothing(usage, decay, now_)))
       usages_[share] = std::nullopt;
   if (!all) return;

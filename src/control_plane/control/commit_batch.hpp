@@ -1,6 +1,6 @@
 // A CommitBatch is a sequence of commands that share a transaction. Each command is applied to the
-// state that the commands before it leave, and no change is visible until all are durable. Private
-// to this module.
+// state after the commands before it, and no change is visible until all are durable. Private to
+// this module.
 //
 // Threads: confined to the thread of commit_step().
 // Lifetime: ledger and live outlive it; one batch for each transaction.
@@ -35,7 +35,7 @@ inline std::function<void(Result<std::shared_ptr<const domain::Job>>)> by_value(
 // A pending command, and the recipient of its result.
 struct PendingCommand {
   reconcile::Command command;
-  std::optional<domain::JobKey> key;  // the job of the command, if its number is not known yet
+  std::optional<domain::JobKey> key;  // identifies the job of a command that lacks its number
   // Called with the job after the command (nullptr for tags), or with the error.
   std::function<void(Result<std::shared_ptr<const domain::Job>>)> job_answer;
   TagAnswer tag_answer;
@@ -53,6 +53,7 @@ struct PendingCommand {
       records_answer(done.error());
   }
 
+  // Reports an error to the caller.
   void refuse(const Error& error) const {
     if (job_answer) job_answer(error);
     if (tag_answer) tag_answer(error);
@@ -65,13 +66,13 @@ struct PendingCommand {
 // the ledger's.
 Result<domain::Job> find_stored(ledger::Ledger& ledger, const domain::JobKey& key);
 Result<domain::Job> find_stored(ledger::Ledger& ledger, domain::JobNumber number);
-// Read an array's children, including those that were not created yet: the number in each status,
-// and the children that the query selects.
+// Read an array's children, including those that are not created yet: their number in each status,
+// and the children that a query selects.
 Result<domain::ChildCounts> count_stored_children(ledger::Ledger& ledger, const domain::Job& array);
 Result<std::vector<domain::Job>> stored_children(ledger::Ledger& ledger, const domain::Job& array,
                                                  const ledger::ChildQuery& query);
 
-// Returns the error for a new job whose name is taken.
+// Returns the error for a new job whose name is in use.
 Error name_taken(const domain::JobKey& key);
 
 class CommitBatch {
@@ -120,18 +121,18 @@ class CommitBatch {
 
   ledger::Ledger& ledger_;
   const Live& live_;
-  const UsageIndex& kept_usages_;
+  const UsageIndex& stored_usages_;
   const Instant now_;            // control's time
-  const Duration clock_offset_;  // of jobs that are created
+  const Duration clock_offset_;  // for new jobs
   ledger::Batch batch_;
-  // as this batch has changed them
+  // Jobs that this batch has changed.
   std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;
   std::map<domain::JobKey, domain::JobNumber> created_;
   std::map<std::string, std::vector<domain::Tag>> tags_;
   std::map<domain::ShareKey, std::optional<domain::Usage>> usages_;
   std::shared_ptr<const batch::Catalog> catalog_;
   std::shared_ptr<const domain::Records> records_;
-  // the last revisions of the definitions that this batch registered
+  // The last revisions of the definitions that this batch registered.
   std::map<domain::JobKey, batch::JobDefinition> definitions_;
   domain::JobNumber last_number_;
   uint64_t last_sequence_;

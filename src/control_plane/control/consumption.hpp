@@ -1,5 +1,5 @@
-// Counts how much of each consumable resource is in use by the jobs that hold machines. Nothing of
-// it is stored: it is added up from the jobs at each call, so that no end of a job can be missed.
+// Counts how much of each consumable resource the jobs that hold machines use. It is summed up from
+// the jobs at each call and not stored, so that no end of a job can be missed.
 //
 // Threads: pure. Errors: none.
 #pragma once
@@ -15,8 +15,8 @@ namespace trainyard::control {
 
 using Consumed = std::map<domain::JobKey, int64_t>;  // by the resource's key
 
-// Counts replenishable resources only: others were subtracted from the total at the attempt's
-// start.
+// Counts only replenishable resources: others were subtracted from their total when the attempt
+// started.
 Consumed consumed_by(const std::vector<std::shared_ptr<const domain::Job>>& jobs);
 
 }  // namespace trainyard::control

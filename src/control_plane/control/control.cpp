@@ -47,7 +47,7 @@ class SingleWriter final : public ControlPlane {
         clock_(clock),
         time_(clock, settings_.clock),
         random_(random) {
-    // From here on in control's time, which jumps of the wall clock do not affect.
+    // All instants are in control's time, which jumps of the wall clock do not affect.
     for (reconcile::TraceEvent& event : settings_.spot.trace) event.at -= time_.offset();
   }
 
@@ -264,7 +264,7 @@ class SingleWriter final : public ControlPlane {
     commit_due_.notify();
   }
 
-  // The time spent on failed actions, which the next step tries again.
+  // The time spent on failed actions, which the next step retries.
   std::chrono::nanoseconds carry_out(const reconcile::Decision& decision, Instant now);
   void submit(reconcile::Command command);
   bool ensure(AttemptId id, const reconcile::Decision& decision, const Result<void>& streams,
@@ -278,14 +278,14 @@ class SingleWriter final : public ControlPlane {
   void look_up_awaited(reconcile::Snapshot& snapshot);
   std::chrono::nanoseconds reconcile();
 
-  Settings settings_;  // changed by the constructor alone
+  Settings settings_;  // changed only by the constructor
   mutable ImageResolver images_{settings_.images};
   Admission admission_{settings_, images_};
   Explainer explainer_{settings_};
   ledger::Ledger& ledger_;
   launch::Launcher& launcher_;
   observe::Logs& logs_;
-  Clock& clock_;  // to measure what steps take
+  Clock& clock_;  // measures the duration of steps
   ControlTime time_;
   Random& random_;
   Replayer replayer_{settings_, *this, explainer_, clock_, random_};
@@ -303,19 +303,19 @@ class SingleWriter final : public ControlPlane {
   UsageIndex usages_;
   reconcile::SharedQueueHeads queue_heads_;
 
-  // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is
-  // still the truth.
+  // The number of uncommitted commands of the last reconcile_step. The next step waits until it is
+  // 0, since it would decide the same again.
   std::atomic<size_t> own_commands_ = 0;
 
   // Confined to the reconciling thread.
   std::string reconcile_fault_;  // logged once
   std::map<AttemptId, Error> launch_failures_;
-  std::map<JobNumber, JobState> ended_;  // jobs that others await
+  std::map<JobNumber, JobState> ended_;  // jobs that others depend on
   std::set<AttemptId> removing_failed_;  // logged once
   Resizing resizing_{launcher_};
   reconcile::IdleSince idle_since_;
   std::set<domain::JobKey> reuse_queues_;
-  // The change of tags, and the catalog, from which it was computed.
+  // The change of tags, and the catalog, from which reuse_queues_ was computed.
   std::pair<uint64_t, std::shared_ptr<const batch::Catalog>> reuse_as_of_;
 
   std::atomic<uint64_t> tag_changes_ = 0;  // counted by the committing thread
@@ -381,12 +381,11 @@ void SingleWriter::commit_step() {
 // -- reconciling ----------------------------------------------------------------------------------
 
 std::chrono::nanoseconds SingleWriter::reconcile_step() {
-  if (own_commands_ > 0) return {};  // their commit wakes us
+  if (own_commands_ > 0) return {};  // their commit wakes this loop
   try {
     return reconcile();
   } catch (const std::exception& fault) {
-    // Faults of one job are caught at its boundary: this one concerns all. The next interval tries
-    // again.
+    // Faults of one job are caught earlier: this one concerns all jobs. The next interval retries.
     if (reconcile_fault_ != fault.what())
       log(Level::error, "control", "reconciling failed", {{"why", fault.what()}});
     reconcile_fault_ = fault.what();
@@ -394,7 +393,7 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
     for (const auto& job : live_.all())
       if (job->state == JobState::waiting)
         waits.push_back({job->number, reconcile::planning_failed(reconcile_fault_)});
-    live_.say_why(std::move(waits));
+    live_.set_reasons(std::move(waits));
     return {};
   }
 }
@@ -403,7 +402,7 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   const auto began = clock_.monotonic();
   const Instant now = time_.now();
   reconcile::Snapshot snapshot;
-  // The launcher first: an agent that reports its end after this query is not considered lost.
+  // Queries the launcher first: an agent that reports its end later is not considered lost.
   snapshot.agents = launcher_.list();
   snapshot.machines = launcher_.machines();
   snapshot.kinds = launcher_.kinds();
@@ -415,7 +414,7 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   snapshot.catalog = catalog_.get();
   look_up_awaited(snapshot);
   for (const JobNumber array : reconcile::arrays_without_open_children(snapshot.jobs))
-    if (const auto job = live_.kept(array))
+    if (const auto job = live_.stored(array))
       if (const auto counts = count_children(*job))
         snapshot.child_failed.emplace(array, counts->in(domain::Stage::failed) > 0);
   snapshot.queue_heads = *queue_heads_.get();
@@ -437,13 +436,13 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   return took;
 }
 
-// Looks up how jobs ended that others depend on and that are no longer in memory. Ended jobs do
-// not change, so each is looked up once.
+// Reads the final states of jobs that others depend on and that are no longer in memory. They do
+// not change, so each is read once.
 void SingleWriter::look_up_awaited(reconcile::Snapshot& snapshot) {
   for (const auto& job : snapshot.jobs) {
     if (job->state != JobState::waiting) continue;
     for (const JobNumber awaited : job->awaits) {
-      if (snapshot.ended.contains(awaited) || live_.kept(awaited)) continue;
+      if (snapshot.ended.contains(awaited) || live_.stored(awaited)) continue;
       if (const auto known = ended_.find(awaited); known != ended_.end())
         snapshot.ended.insert(*known);
       else if (const auto kept = find_stored(ledger_, awaited); kept && kept->finished())
@@ -453,30 +452,28 @@ void SingleWriter::look_up_awaited(reconcile::Snapshot& snapshot) {
   ended_ = snapshot.ended;
 }
 
-// Finished jobs stay in memory as long as they keep hosts or the launcher shows something of
-// theirs, since that uses machines.
+// Removes finished jobs from memory that neither keep hosts nor have agents that the launcher
+// lists, which would use machines.
 void SingleWriter::remember_leaving(const std::vector<launch::Agent>& agents) {
   std::set<JobNumber> shown;
   for (const launch::Agent& agent : agents) shown.insert(agent.attempt.job);
   for (const auto& job : live_.all())
     if (!job->live() && !shown.contains(job->number)) live_.forget(job->number);
   for (const JobNumber number : shown) {
-    if (live_.kept(number)) continue;
+    if (live_.stored(number)) continue;
     auto job = ledger_.find_job(number);
-    // Only finished jobs can be missing here; decide() removes attempts that the ledger does not
-    // know.
+    // Only finished jobs can be missing; decide() removes attempts that the ledger does not have.
     if (job && job->finished()) live_.put({std::make_shared<const Job>(*std::move(job))});
   }
 }
 
-// Starts come first: commands are made durable while gangs start, and ended attempts are removed
-// last.
+// Carries a decision out. Commands become durable while gangs start; attempts are removed last.
 std::chrono::nanoseconds SingleWriter::carry_out(const reconcile::Decision& decision, Instant now) {
-  live_.say_why(decision.waits);
+  live_.set_reasons(decision.waits);
   own_commands_ += decision.commands.size();
   for (reconcile::Command command : decision.commands) {
     auto* start = std::get_if<reconcile::StartAttempt>(&command);
-    if (const auto job = start ? live_.kept(start->job) : nullptr)
+    if (const auto job = start ? live_.stored(start->job) : nullptr)
       add_image_note(*start, *job, images_);
     submit(std::move(command));
   }
@@ -511,14 +508,15 @@ void SingleWriter::submit(reconcile::Command command) {
              if (!job)
                log(Level::warning, "control", "a decision could not be stored",
                    {{"command", kind}, {"why", job.error().message}});
-             // If it could not be stored (a full disk), the next interval decides again: an
-             // immediate retry would repeat without end.
+             // If it could not be stored (a full disk), the next interval decides again: immediate
+             // retries would be endless.
              if (--own_commands_ == 0 && job) reconcile_due_.notify();
            },
            {}});
 }
 
-// The queues whose tag allows host reuse; looked up again when tags or queues have changed.
+// Returns the queues whose tag allows host reuse. Reads them again when tags or queues have
+// changed.
 const std::set<domain::JobKey>& SingleWriter::reuse_queues(
     const std::shared_ptr<const batch::Catalog>& catalog) {
   const uint64_t change = tag_changes_;
@@ -528,9 +526,9 @@ const std::set<domain::JobKey>& SingleWriter::reuse_queues(
   return reuse_queues_;
 }
 
-// The job whose present attempt it is; nullptr: none.
+// Returns the job that has this current attempt; nullptr if none has.
 std::shared_ptr<const Job> SingleWriter::job_in(AttemptId attempt) const {
-  auto job = live_.kept(attempt.job);
+  auto job = live_.stored(attempt.job);
   return job && job->attempt() && job->attempt()->number == attempt.number ? job : nullptr;
 }
 
@@ -555,7 +553,7 @@ Result<void> SingleWriter::start(const Job& job, AttemptId id,
   return launcher_.ensure(gang);
 }
 
-// `streams`: the result of creating their log streams.
+// `streams` is the result of creating their log streams.
 bool SingleWriter::ensure(AttemptId id, const reconcile::Decision& decision,
                           const Result<void>& streams, Instant now) {
   const auto job = job_in(id);

@@ -19,7 +19,7 @@ using domain::StopCause;
 using test::TestCluster;
 using Lines = std::vector<std::string>;
 
-TEST(Control, AJobOfTwoHostsGoesThroughItsPhases) {
+TEST(Control, TakesAJobOfTwoHostsThroughItsPhases) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 2)));
   ASSERT_EQ(cluster.find("a")->state, JobState::active);
@@ -29,10 +29,10 @@ TEST(Control, AJobOfTwoHostsGoesThroughItsPhases) {
   EXPECT_EQ(order->job_arn, "arn:aws:sagemaker:us-east-1:123456789012:training-job/a");
   EXPECT_EQ(order->log_stream, "a/algo-2-1763631900");
   EXPECT_EQ(cluster.logs.streams("us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-")->size(), 2u)
-      << "before any host ran";
+      << "no host runs yet";
 
   cluster.walk("a", 0, HostState::running);
-  EXPECT_EQ(cluster.find("a")->phase(), Phase::downloading) << "one of two runs";
+  EXPECT_EQ(cluster.find("a")->phase(), Phase::downloading) << "one of two hosts runs";
   cluster.clock.advance(5s);
   cluster.walk("a", 1, HostState::running);
   EXPECT_EQ(cluster.find("a")->phase(), Phase::training);
@@ -59,21 +59,21 @@ TEST(Control, AJobOfTwoHostsGoesThroughItsPhases) {
   for (size_t i = 1; i < job->transitions.size(); ++i)
     EXPECT_EQ(job->transitions[i - 1].end, job->transitions[i].start);
 
-  // Its agents have a while to end by themselves, then the launcher is told.
+  // Its agents have some time to exit; then the launcher removes them.
   EXPECT_EQ(cluster.launcher.agents.size(), 2u);
   cluster.clock.advance(31s);
   cluster.run();
   EXPECT_TRUE(cluster.launcher.agents.empty());
 }
 
-TEST(Control, HostsRememberWhenTheyReachedEachState) {
+TEST(Control, RecordsWhenHostsReachedEachState) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
   const Instant placed = cluster.clock.now();
   cluster.walk("a", 0, HostState::downloading);
   cluster.clock.advance(5s);
   ASSERT_TRUE(cluster.report("a", 0, HostState::running));
-  ASSERT_TRUE(cluster.report("a", 0, HostState::running)) << "a message only";
+  ASSERT_TRUE(cluster.report("a", 0, HostState::running)) << "only the message changes";
   cluster.clock.advance(60s);
   cluster.walk("a", 0, HostState::finished);
   std::string steps;
@@ -85,7 +85,7 @@ TEST(Control, HostsRememberWhenTheyReachedEachState) {
             "finished 65\n");
 }
 
-TEST(Control, ProcessesOfAJobGetTheContextOfItsTrace) {
+TEST(Control, PassesTheTraceContextToProcessesOfAJob) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 2)));
   CreateJob own = TestCluster::job("b");
@@ -97,10 +97,10 @@ TEST(Control, ProcessesOfAJobGetTheContextOfItsTrace) {
   EXPECT_EQ(order(1, 1).variables.at("TRACEPARENT"),
             domain::trace_parent_of(*cluster.find("a"), 1, 1));
   EXPECT_NE(order(1, 0).variables, order(1, 1).variables);
-  EXPECT_FALSE(order(2, 0).variables.contains("TRACEPARENT")) << "the job has its own";
+  EXPECT_FALSE(order(2, 0).variables.contains("TRACEPARENT")) << "the job sets its own";
 }
 
-TEST(Control, AFailedHostEndsTheGangWithItsReason) {
+TEST(Control, EndsTheGangOfAFailedHostWithItsReason) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 2)));
   cluster.walk("a", 0, HostState::running);
@@ -110,7 +110,7 @@ TEST(Control, AFailedHostEndsTheGangWithItsReason) {
   exited.exit_code = 3;
   ASSERT_TRUE(cluster.report("a", 1, exited));
   EXPECT_EQ(cluster.find("a")->stop_cause, domain::StopCause::host_failed)
-      << "the others need not wait for its upload";
+      << "the other hosts do not wait for its upload";
   cluster.walk("a", 0, HostState::finished);
   wire::StateFact failed;
   failed.state = HostState::failed;
@@ -124,7 +124,7 @@ TEST(Control, AFailedHostEndsTheGangWithItsReason) {
             "Failed: AlgorithmError: ValueError: no such column, exit code: 3 (algo-2)");
 }
 
-TEST(Control, ALostAgentFailsItsJobByName) {
+TEST(Control, FailsAJobWithTheNameOfItsLostHost) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 2)));
   cluster.walk("a", 0, HostState::running);
@@ -132,14 +132,14 @@ TEST(Control, ALostAgentFailsItsJobByName) {
   cluster.restart();
   cluster.run();
   EXPECT_EQ(cluster.find("a")->attempt()->hosts[1].state, HostState::lost)
-      << "noticed by the server that came back";
-  EXPECT_EQ(cluster.find("a")->state, JobState::active) << "the other host is told to stop first";
+      << "the restarted server notices it";
+  EXPECT_EQ(cluster.find("a")->state, JobState::active) << "the other host is stopped first";
   cluster.walk("a", 0, HostState::finished);
   EXPECT_EQ(cluster.find("a")->failure_reason,
             "InternalServerError: lost the host's agent on machine box-1 (algo-2)");
 }
 
-TEST(Control, APendingReasonNamesOnlyJobsThatTheReaderMaySee) {
+TEST(Control, NamesOnlyJobsInPendingReasonsThatTheReaderMaySee) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("secret", 1, "ml.m5.2xlarge")));
   ASSERT_TRUE(cluster.create(TestCluster::job("own")));
@@ -174,7 +174,7 @@ TEST(Control, StopsWaitingJobsAtOnceAndActiveOnesInOrder) {
 
   cluster.walk("a", 0, HostState::running);
   EXPECT_EQ(cluster.stop("a")->state, JobState::stopping);
-  EXPECT_EQ(cluster.stop("a")->state, JobState::stopping) << "twice is harmless";
+  EXPECT_EQ(cluster.stop("a")->state, JobState::stopping) << "a repetition changes nothing";
   wire::StateFact killed;
   killed.state = HostState::draining;
   killed.exit_code = 143;
@@ -185,7 +185,7 @@ TEST(Control, StopsWaitingJobsAtOnceAndActiveOnesInOrder) {
   EXPECT_EQ(cluster.phases("a").back(), "Stopped: Training job stopped");
 }
 
-TEST(Control, AKillEndsTheGracePeriodOfAStop) {
+TEST(Control, EndsTheGracePeriodOfAStopByAKill) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
   cluster.walk("a", 0, HostState::running);
@@ -196,25 +196,25 @@ TEST(Control, AKillEndsTheGracePeriodOfAStop) {
   EXPECT_EQ(cluster.find("a")->stop_cause, StopCause::user);
   EXPECT_EQ(cluster.phases("a").back(), "Stopping: Stopping the training job: by hand");
   ASSERT_TRUE(cluster.stop("a"));
-  EXPECT_EQ(cluster.find("a")->stop_grace, Duration(0s)) << "a later stop gives nothing back";
+  EXPECT_EQ(cluster.find("a")->stop_grace, Duration(0s)) << "a later stop does not extend it";
   cluster.walk("a", 0, HostState::finished);
   EXPECT_EQ(cluster.find("a")->state, JobState::stopped);
   EXPECT_EQ(cluster.kill("a").error().kind, Kind::conflict);
   EXPECT_EQ(cluster.kill("b").error().kind, Kind::not_found);
 }
 
-TEST(Control, AKillSaysByWhom) {
+TEST(Control, ShowsWhoKilledAJob) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
   cluster.walk("a", 0, HostState::running);
   ASSERT_TRUE(cluster.kill("a"));
   EXPECT_EQ(cluster.phases("a").back(), "Stopping: Stopping the training job: by hand");
-  ASSERT_TRUE(cluster.kill("a")) << "twice is harmless";
+  ASSERT_TRUE(cluster.kill("a")) << "a repetition changes nothing";
   cluster.walk("a", 0, HostState::finished);
   EXPECT_EQ(cluster.phases("a").back(), "Stopped: Training job stopped");
 }
 
-TEST(Control, AStopBeforeTheLauncherCouldStartItEndsTheJob) {
+TEST(Control, EndsAJobThatIsStoppedBeforeTheLauncherCouldStartIt) {
   TestCluster cluster;
   cluster.launcher.refuses = unavailable("not now");
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
@@ -223,7 +223,7 @@ TEST(Control, AStopBeforeTheLauncherCouldStartItEndsTheJob) {
   EXPECT_EQ(cluster.find("a")->state, JobState::stopped);
 }
 
-TEST(Control, MaxRuntimeCountsFromTraining) {
+TEST(Control, CountsTheRuntimeFromTheBeginOfTraining) {
   TestCluster cluster;
   CreateJob job = TestCluster::job("a");
   job.spec.max_runtime_seconds = 60;
@@ -241,7 +241,7 @@ TEST(Control, MaxRuntimeCountsFromTraining) {
   EXPECT_EQ(cluster.find("a")->state, JobState::stopped);
 }
 
-TEST(Control, ALauncherThatCannotSaysWhyInTheJob) {
+TEST(Control, ShowsThePermanentFailureOfALauncherInTheJob) {
   TestCluster cluster;
   cluster.launcher.refuses = denied("user namespaces are switched off");
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
@@ -250,7 +250,7 @@ TEST(Control, ALauncherThatCannotSaysWhyInTheJob) {
       "InternalServerError: the hosts could not be started: user namespaces are switched off");
 }
 
-TEST(Control, ALauncherThatFailsIsRetriedForSomeTime) {
+TEST(Control, RetriesATemporaryFailureOfALauncher) {
   TestCluster cluster;
   cluster.launcher.refuses = exhausted("no addresses left");
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
@@ -277,7 +277,7 @@ TEST(Control, RejectsDuplicateInvalidAndExcessJobs) {
   EXPECT_EQ(cluster.create(TestCluster::job("d")).error().kind, Kind::exhausted);
 }
 
-TEST(Control, FactsAreAppliedOnceAndInOrder) {
+TEST(Control, AppliesFactsOnceAndInOrder) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
   wire::StateFact fact;
@@ -286,14 +286,14 @@ TEST(Control, FactsAreAppliedOnceAndInOrder) {
   EXPECT_EQ(cluster.report("a", 0, fact)->facts_applied, 1u);
   EXPECT_EQ(cluster.report("a", 0, fact)->facts_applied, 1u) << "a repeat is acknowledged";
   fact.number = 3;
-  EXPECT_EQ(cluster.report("a", 0, fact).error().kind, Kind::conflict) << "a gap is not";
+  EXPECT_EQ(cluster.report("a", 0, fact).error().kind, Kind::conflict) << "a gap is an error";
   fact.number = 2;
   fact.state = HostState::placed;
-  EXPECT_EQ(cluster.report("a", 0, fact)->facts_applied, 2u) << "what cannot be is counted";
+  EXPECT_EQ(cluster.report("a", 0, fact)->facts_applied, 2u) << "an impossible fact is counted";
   EXPECT_EQ(cluster.find("a")->attempt()->hosts[0].state, HostState::preparing);
 }
 
-TEST(Control, AHostsAddressIsKept) {
+TEST(Control, StoresTheAddressOfAHost) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 1)));
   wire::StateFact fact;
@@ -304,7 +304,7 @@ TEST(Control, AHostsAddressIsKept) {
   EXPECT_EQ(cluster.find("a")->attempt()->hosts[0].address, "10.1.0.2");
 }
 
-TEST(Control, TheFirstInstancePreferenceWithCapacityIsSelected) {
+TEST(Control, SelectsTheFirstInstancePreferenceWithCapacity) {
   TestCluster cluster;
   auto job = TestCluster::job("a", 1);
   job.spec.preferences = {{"homogeneousCluster", "ml.p4d.24xlarge", 1},
@@ -322,10 +322,10 @@ TEST(Control, TheFirstInstancePreferenceWithCapacityIsSelected) {
   test::Replay replay;
   ASSERT_TRUE(replay.run(*cluster.ledger));
   EXPECT_EQ(dump(to_json(*cluster.ledger->find_job(1)), 1), dump(to_json(replay.jobs.at(1)), 1));
-  EXPECT_EQ(cluster.ledger->find_job(1)->spec.hosts(), 2u) << "as read from its table";
+  EXPECT_EQ(cluster.ledger->find_job(1)->spec.hosts(), 2u) << "as read from the ledger";
 }
 
-TEST(Control, AHostThatSeemsToHangIsNamedInTheStatus) {
+TEST(Control, NamesAHostThatSeemsToHangInTheStatus) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
   const auto say = [&](uint64_t number, const std::string& message) {
@@ -343,7 +343,7 @@ TEST(Control, AHostThatSeemsToHangIsNamedInTheStatus) {
   EXPECT_EQ(say(3, ""), usual);
 }
 
-TEST(Control, AHostSaysHowFarItIs) {
+TEST(Control, ShowsTheProgressOfAHost) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 2)));
   wire::StateFact word;
@@ -353,15 +353,15 @@ TEST(Control, AHostSaysHowFarItIs) {
   ASSERT_TRUE(cluster.report("a", 0, word));
   cluster.walk("a", 1, HostState::downloading);
   EXPECT_EQ(cluster.phases("a").back(), "Downloading: " + word.message)
-      << "the start of another host is less specific";
+      << "the start of another host does not replace it";
   cluster.walk("a", 0, HostState::running);
   cluster.walk("a", 1, HostState::running);
-  ASSERT_TRUE(cluster.report("a", 0, word)) << "what comes late is counted";
+  ASSERT_TRUE(cluster.report("a", 0, word)) << "a late message is counted";
   EXPECT_EQ(cluster.phases("a").back(),
             "Training: Training image download completed. Training in progress.");
 }
 
-TEST(Control, AnImageThatWasNotChosenSaysSo) {
+TEST(Control, NotesTheReplacementOfAnImage) {
   TestCluster cluster;
   domain::Image stand_in;
   stand_in.note = "The job runs on this machine's own system.";
@@ -373,7 +373,7 @@ TEST(Control, AnImageThatWasNotChosenSaysSo) {
   EXPECT_EQ(cluster.find("a")->note, stand_in.note);
 }
 
-TEST(Control, TagsAreMergedAndRemoved) {
+TEST(Control, MergesAndRemovesTags) {
   TestCluster cluster;
   CreateJob job = TestCluster::job("a");
   job.tags = {{"team", "red"}, {"cost", "1"}};
@@ -396,7 +396,7 @@ TEST(Control, TagsAreMergedAndRemoved) {
   EXPECT_EQ(kind, Kind::invalid);
 }
 
-TEST(Control, OrphanAgentsAreRemovedAtTheStart) {
+TEST(Control, RemovesOrphanAgentsAtTheStart) {
   TestCluster cluster;
   cluster.launcher.agents.push_back({{99, 1}, "old", 0, true});
   ASSERT_TRUE(cluster.create(TestCluster::job("a")));
@@ -404,8 +404,8 @@ TEST(Control, OrphanAgentsAreRemovedAtTheStart) {
   EXPECT_EQ(cluster.launcher.agents[0].attempt, (AttemptId{1, 1}));
 }
 
-// The remains of a finished job count until they are removed, also after a restart.
-TEST(Control, RemainingAgentsOfAJobHoldTheirMachine) {
+// They hold it until they are removed, even after a restart.
+TEST(Control, LetsRemainingAgentsOfAFinishedJobHoldTheirMachine) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 1, "ml.m5.2xlarge")));
   cluster.walk("a", 0, HostState::finished);
@@ -421,7 +421,7 @@ TEST(Control, RemainingAgentsOfAJobHoldTheirMachine) {
   EXPECT_EQ(cluster.find("b")->state, JobState::active);
 }
 
-TEST(Control, WaitingReasonsOfAJobAreObeyedByAddingAMachine) {
+TEST(Control, StartsAJobAfterAddingTheMachineOfItsPendingReason) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 1, "ml.m5.12xlarge")));
   EXPECT_EQ(cluster.find("a")->wait_reason,
@@ -433,8 +433,7 @@ TEST(Control, WaitingReasonsOfAJobAreObeyedByAddingAMachine) {
   EXPECT_EQ(cluster.find("a")->wait_reason, "");
 }
 
-// The tables are what replaying the commands yields.
-TEST(Control, ReplayRebuildsTheTables) {
+TEST(Control, RebuildsTheTablesByAReplayOfTheLedger) {
   TestCluster cluster;
   CreateJob first = TestCluster::job("a", 2);
   first.tags = {{"k", "v"}};
@@ -452,7 +451,7 @@ TEST(Control, ReplayRebuildsTheTables) {
   cluster.run();
 
   test::Replay replay;
-  ASSERT_TRUE(replay.run(*cluster.ledger)) << "only what changed something is kept";
+  ASSERT_TRUE(replay.run(*cluster.ledger)) << "only commands with an effect are stored";
   ASSERT_EQ(replay.jobs.size(), 2u);
   for (const auto& [number, job] : replay.jobs)
     EXPECT_EQ(dump(to_json(*cluster.ledger->find_job(number)), 1), dump(to_json(job), 1));
@@ -461,8 +460,8 @@ TEST(Control, ReplayRebuildsTheTables) {
   EXPECT_EQ(replay.jobs.at(2).stop_cause, domain::StopCause::max_runtime);
 }
 
-// A job that waits for a machine would otherwise wait for the removal, and for the rest as well.
-TEST(Control, StartsBeforeItRemovesAndPausesAfterAFailedStart) {
+// A waiting job would otherwise wait for the removal and the rest after it.
+TEST(Control, StartsBeforeItRemovesAndRestsAfterAFailedStart) {
   TestCluster cluster;
   Lines calls;
   cluster.launcher.while_called = [&](const std::string& call) {
@@ -475,7 +474,7 @@ TEST(Control, StartsBeforeItRemovesAndPausesAfterAFailedStart) {
   cluster.control->commit_step();
   cluster.launcher.agents.push_back({{99, 1}, "old", 0, true});
   EXPECT_EQ(cluster.control->reconcile_step().count(), 0)
-      << "time went by in what was started and removed only";
+      << "only successful starts and removals took time";
   EXPECT_EQ(calls, (Lines{"ensure", "remove"}));
   // A failed start would otherwise be retried at once, forever.
   cluster.control->create_job(TestCluster::job("b"), [](const auto&) {});

@@ -37,7 +37,7 @@ Result<ClockRecord> clock_record_from_json(const Json& json) { return kClockReco
 
 ControlTime::ControlTime(Clock& clock, ClockSettings settings)
     : clock_(clock), settings_(std::move(settings)) {
-  const Duration monotonic = looked_at_ = monotonic_of(clock);
+  const Duration monotonic = read_at_ = monotonic_of(clock);
   const Duration wall = clock.now().time_since_epoch();
   if (const auto& record = settings_.record) {
     offset_ = record->offset;
@@ -49,13 +49,13 @@ ControlTime::ControlTime(Clock& clock, ClockSettings settings)
     base_ = wall - monotonic;
   }
   const MutexLock lock(mutex_);
-  const Instant now = look();
+  const Instant now = read_clock();
   settings_.keep({settings_.boot, base_, offset_, now});
 }
 
 Instant ControlTime::now() {
   const MutexLock lock(mutex_);
-  return look();
+  return read_clock();
 }
 
 Duration ControlTime::offset() const {
@@ -65,16 +65,16 @@ Duration ControlTime::offset() const {
 
 void ControlTime::not_before(Instant least) {
   const MutexLock lock(mutex_);
-  const Instant now = look();
+  const Instant now = read_clock();
   if (now >= least) return;
   base_ += least - now;
-  settings_.keep({settings_.boot, base_, offset_, look()});
+  settings_.keep({settings_.boot, base_, offset_, read_clock()});
 }
 
-Instant ControlTime::look() {
-  const Duration monotonic = std::max(monotonic_of(clock_), looked_at_);
-  const Duration unseen = monotonic - looked_at_;
-  looked_at_ = monotonic;
+Instant ControlTime::read_clock() {
+  const Duration monotonic = std::max(monotonic_of(clock_), read_at_);
+  const Duration unseen = monotonic - read_at_;
+  read_at_ = monotonic;
   bool jumped = false;
   if (unseen > settings_.unwatched_max) {
     base_ -= unseen - settings_.unwatched_max;

@@ -13,7 +13,7 @@ using test::TestCluster;
 
 constexpr Instant kStart{Duration{1'763'631'900'000}};
 
-// Both clocks of a machine, each set by the test.
+// Simulates both clocks of a machine; the test sets each.
 class TwoClocks final : public Clock {
  public:
   Instant now() override { return wall; }
@@ -34,7 +34,7 @@ struct Machine {
   Machine(const Machine&) = delete;
 };
 
-TEST(ControlTime, IsTheWallClockUntilThatIsSet) {
+TEST(ControlTime, EqualsTheWallClockUntilThatIsSet) {
   Machine machine;
   ControlTime time(machine.clock, machine.settings);
   EXPECT_EQ(time.now(), kStart);
@@ -55,7 +55,7 @@ TEST(ControlTime, DoesNotFollowAWallClockThatIsSet) {
   EXPECT_EQ(time.offset(), -2h);
 }
 
-TEST(ControlTime, LeavesSmallCorrectionsAlone) {
+TEST(ControlTime, IgnoresSmallCorrections) {
   Machine machine;
   ControlTime time(machine.clock, machine.settings);
   for (int i = 0; i < 9; ++i) {
@@ -65,18 +65,18 @@ TEST(ControlTime, LeavesSmallCorrectionsAlone) {
   }
   machine.clock.wall += 100ms;
   time.now();
-  EXPECT_EQ(time.offset(), 1s) << "in sum they are a jump";
+  EXPECT_EQ(time.offset(), 1s) << "together they are a jump";
 }
 
-TEST(ControlTime, StandsWhileTheMachineIsSuspended) {
+TEST(ControlTime, StandsStillWhileTheMachineIsSuspended) {
   Machine machine;
   ControlTime time(machine.clock, machine.settings);
-  machine.clock.wall += 8h;  // the monotonic clock stood
+  machine.clock.wall += 8h;  // the monotonic clock stood still
   EXPECT_EQ(time.now(), kStart);
   EXPECT_EQ(time.offset(), 8h);
 }
 
-TEST(ControlTime, CountsLittleOfUnwatchedTime) {
+TEST(ControlTime, CountsLittleTimeWithoutCalls) {
   Machine machine;
   machine.settings.unwatched_max = 30s;
   ControlTime time(machine.clock, machine.settings);
@@ -86,7 +86,7 @@ TEST(ControlTime, CountsLittleOfUnwatchedTime) {
   machine.clock.pass(20s);
   EXPECT_EQ(time.now(), kStart + 50s);
   ControlTime next(machine.clock, machine.settings);
-  EXPECT_EQ(next.now(), kStart + 50s) << "and no restart adds it";
+  EXPECT_EQ(next.now(), kStart + 50s) << "a restart does not add it";
 }
 
 TEST(ControlTime, ContinuesAfterARestart) {
@@ -103,7 +103,7 @@ TEST(ControlTime, ContinuesAfterARestart) {
   EXPECT_EQ(time.offset(), 4h);
 }
 
-TEST(ControlTime, GoesByTheWallClockAfterAReboot) {
+TEST(ControlTime, UsesTheWallClockAfterAReboot) {
   Machine machine;
   {
     ControlTime time(machine.clock, machine.settings);
@@ -137,7 +137,7 @@ TEST(ControlTime, IsNotBehindTheLedger) {
   EXPECT_EQ(time.now(), kStart + 2h);
 }
 
-TEST(ControlTime, KeepsItsRecordAsJson) {
+TEST(ControlTime, StoresItsRecordAsJson) {
   const ClockRecord record{"4b7d", 123ms, -5ms, kStart};
   const auto read = clock_record_from_json(to_json(record));
   ASSERT_TRUE(read);
@@ -178,7 +178,7 @@ struct JumpingCluster {
     }
     control->commit_step();
   }
-  // Time passes in steps: the loops run each second.
+  // Lets time pass in steps: the loops run each second.
   void pass(Duration by) {
     for (; by > 0s; by -= 1s) {
       machine.clock.pass(1s);
@@ -195,7 +195,7 @@ struct JumpingCluster {
   std::shared_ptr<const domain::Job> find(const std::string& name) {
     return *control->find({"us-east-1", name});
   }
-  // `at`: in the job's own time, as its agent reports it.
+  // `at` is in the job's time, as its agent reports it.
   void walk(const std::string& name, HostState until) {
     for (;;) {
       const auto job = find(name);
@@ -225,7 +225,7 @@ class ClockJump : public testing::TestWithParam<int> {
   const Duration by_ = std::chrono::seconds(GetParam());
 };
 
-TEST_P(ClockJump, EndsNoJobThatRuns) {
+TEST_P(ClockJump, EndsNoRunningJob) {
   JumpingCluster cluster;
   cluster.create(limited("a"));
   cluster.walk("a", HostState::running);
@@ -237,11 +237,12 @@ TEST_P(ClockJump, EndsNoJobThatRuns) {
   cluster.pass(498s);
   EXPECT_EQ(cluster.find("a")->state, JobState::active);
   cluster.pass(3s);
-  EXPECT_EQ(cluster.find("a")->state, JobState::stopping) << "its time is over when it has passed";
+  EXPECT_EQ(cluster.find("a")->state, JobState::stopping)
+      << "its limit still applies to elapsed time";
   EXPECT_EQ(cluster.find("a")->stop_cause, domain::StopCause::max_runtime);
 }
 
-TEST_P(ClockJump, EndsNoJobThatWaits) {
+TEST_P(ClockJump, EndsNoWaitingJob) {
   JumpingCluster cluster;
   cluster.create(TestCluster::job("holds", 1, "ml.m5.2xlarge"));
   CreateJob job = limited("a");
@@ -290,7 +291,7 @@ TEST_P(ClockJump, KeepsWarmHostsForTheirTime) {
   EXPECT_EQ(*cluster.find("a")->warm_pool->ended - *cluster.find("a")->warm_pool->available, 600s);
 }
 
-TEST_P(ClockJump, LeavesTheTimeToStopAsItIs) {
+TEST_P(ClockJump, DoesNotChangeTheTimeToStop) {
   JumpingCluster cluster;
   cluster.create(TestCluster::job("a"));
   cluster.walk("a", HostState::running);
@@ -325,7 +326,7 @@ TEST_P(ClockJump, KeepsTheMaxRuntimeAcrossARestart) {
   EXPECT_EQ(cluster.find("a")->state, JobState::active);
   cluster.pass(3s);
   EXPECT_EQ(cluster.find("a")->stop_cause, domain::StopCause::max_runtime)
-      << "time away counts, the jump does not";
+      << "the server's downtime counts, the jump does not";
 }
 
 INSTANTIATE_TEST_SUITE_P(By, ClockJump, testing::Values(3600, -3600, 86400, -86400),

@@ -1,4 +1,4 @@
-// Tests of jobs on file systems that requests have created, and that may be gone when a job starts.
+// Tests jobs on file systems that requests have created, and may have deleted when a job starts.
 #include <gtest/gtest.h>
 
 #include "control/gang.hpp"
@@ -20,7 +20,7 @@ struct FileSystemCluster : test::TestCluster {
     };
     restart();
   }
-  // The directories that the order of a job with a channel of each file system has.
+  // Returns the directories in the order of a job with a channel of each file system.
   Result<std::map<std::string, std::string>> directories(const std::vector<std::string>& ids) {
     domain::Job of = *find("n");
     for (const auto& id : ids) {
@@ -35,7 +35,7 @@ struct FileSystemCluster : test::TestCluster {
   }
 };
 
-TEST(CreatedFileSystems, ComeFromTheJobsRegion) {
+TEST(CreatedFileSystems, AreOfTheJobsRegion) {
   FileSystemCluster cluster;
   ASSERT_TRUE(cluster.create(cluster.job("n")));
   cluster.created["fs-1"] = {"/srv/other", "", "", false};

@@ -58,7 +58,7 @@ Result<reconcile::Explanation> Explainer::compute_alone(const Compute& compute) 
   if (!last) return unavailable("the server is starting: try again");
   try {
     return compute(*last);
-  } catch (const std::exception& fault) {  // data of a job for which planning fails
+  } catch (const std::exception& fault) {  // the data of a job is invalid
     return internal(std::string("explaining the job failed: ") + fault.what());
   }
 }

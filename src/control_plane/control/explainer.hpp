@@ -1,7 +1,7 @@
-// Explainer answers why a job waits and what would let it start, and when a job would start that
-// does not exist, from what the last iteration of reconcile has read. It computes on the caller's
-// thread, one explanation at a time, so that explanations use one processor at most; the loops only
-// hand over what they have read.
+// Explainer explains why a job waits and what would let it start, and when a new job would start,
+// from the snapshot of the last iteration of reconcile. It computes on the caller's thread, one
+// explanation at a time, so that explanations use at most one processor; the loops only pass their
+// snapshots to it.
 //
 // Threads: call from anywhere.
 // Errors:  those of reconcile::explain and preview; exhausted, when kExplanationsWaitingMax others
@@ -17,10 +17,10 @@
 
 namespace trainyard::control {
 
-// Each holds a thread of the caller, and takes a second at most.
+// Each waiting explanation blocks a thread of its caller, for a second at most.
 inline constexpr size_t kExplanationsWaitingMax = 4;
 
-// How long operations may take, as the settings say.
+// Returns the time limits of operations from the settings.
 reconcile::Timeout timeout_of(const Settings& settings);
 
 class Explainer {
@@ -28,7 +28,7 @@ class Explainer {
   // Lifetime: the settings outlive it.
   explicit Explainer(const Settings& settings) : settings_(settings) {}
 
-  // `now`: control's time of the iteration.
+  // Replaces the snapshot. `now` is control's time of the iteration.
   void put(reconcile::Snapshot snapshot, Instant now);
   Result<reconcile::Explanation> explain(domain::JobNumber job,
                                          const reconcile::ExplainRights& rights);
@@ -39,7 +39,7 @@ class Explainer {
     reconcile::Snapshot snapshot;
     Instant now;
   };
-  // Returns what put() was given last; nullptr: nothing yet.
+  // Returns the snapshot of the last put(); nullptr: none yet.
   std::shared_ptr<const Read> last() {
     const MutexLock lock(mutex_);
     return last_;
@@ -47,7 +47,7 @@ class Explainer {
 
  private:
   using Compute = std::function<Result<reconcile::Explanation>(const Read& last)>;
-  // Runs `compute` after the earlier ones.
+  // Runs `compute` when earlier ones have ended. Errors also: exhausted, if too many wait.
   Result<reconcile::Explanation> admit_and_compute(const Compute& compute);
   Result<reconcile::Explanation> compute_alone(const Compute& compute);
 
@@ -55,7 +55,7 @@ class Explainer {
   Mutex mutex_;
   std::shared_ptr<const Read> last_ GUARDED_BY(mutex_);
   size_t waiting_ GUARDED_BY(mutex_) = 0;
-  Mutex alone_;  // held while one explanation is computed; before mutex_
+  Mutex alone_;  // held while an explanation is computed; locked before mutex_
 };
 
 }  // namespace trainyard::control

@@ -20,7 +20,7 @@ TEST(Explainer, UsesTheSnapshotOfTheLastReconcileStep) {
   TestCluster cluster;
   EXPECT_EQ(cluster.control->explain({"us-east-1", "a"}, kEverything).error().kind,
             Kind::not_found);
-  // Each takes the whole machine.
+  // Each job takes the whole machine.
   const uint32_t hosts = 1;
   const std::string type = "ml.m5.24xlarge";
   ASSERT_TRUE(cluster.create(TestCluster::job("a", hosts, type)));
@@ -49,7 +49,7 @@ TEST(Explainer, RejectsCallersBeyondTheLimit) {
   explainer.put(std::move(snapshot), from_milliseconds(0));
   std::atomic<bool> released = false;
   std::atomic<size_t> refused = 0, answered = 0;
-  // The first one is held while its rights are checked; the others queue behind it.
+  // The first caller blocks while its rights are checked; the others wait behind it.
   const reconcile::ExplainRights held{.may_see =
                                           [&](const domain::Job&) {
                                             released.wait(false);
@@ -78,7 +78,7 @@ TEST(Explainer, RejectsCallersBeyondTheLimit) {
 TEST(Preview, PredictsTheOutcomeAndChangesNothing) {
   TestCluster cluster;
   cluster.control->reconcile_step();
-  // Each takes the whole machine.
+  // Each job takes the whole machine.
   const auto whole = [](const std::string& name) {
     return TestCluster::job(name, 1, "ml.m5.24xlarge");
   };

@@ -15,13 +15,14 @@ namespace {
 using domain::AttemptId;
 using domain::Job;
 
-// The run time of attempts before the current one, as far as it counts.
+// Returns the run time of earlier attempts that counts for the job's limit.
 Duration ran_before(const Job& job) {
   if (job.spec.queue) return {};
   return job.ran(job.attempt()->started) - job.attempt()->ran(job.attempt()->started);
 }
 
-// Replaces the spec's program by that of the host's group, and removes what other groups run.
+// Replaces the spec's program by the program of the host's group, and removes other groups'
+// programs.
 Result<void> name_program(const Settings& settings, ImageResolver& images, const Job& job,
                           domain::HostIndex host, wire::Order& order) {
   const domain::InstanceGroup& group = job.spec.group(host);

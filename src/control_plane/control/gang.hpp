@@ -9,9 +9,9 @@
 
 namespace trainyard::control {
 
-// Requires: `id` is the job's present attempt. `now` is control's time, and `clock_offset` the wall
-// clock minus control's time. `reuse_host`: it may serve another job afterwards. Errors: invalid,
-// for an image or a file system that is no longer in the config.
+// Requires: `id` is the job's current attempt. `now` is control's time, and `clock_offset` the wall
+// clock minus control's time. `reuse_host`: the host may run another job afterwards. Errors:
+// invalid, for an image or a file system that is no longer in the config.
 Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images,
                              const domain::Job& job, domain::AttemptId id, Instant now,
                              Duration clock_offset = {}, bool reuse_host = false);

@@ -7,8 +7,7 @@
 namespace trainyard::control {
 namespace {
 
-// Names come from users. Beyond this number, about a megabyte, all are forgotten and
-// resolved again.
+// Names come from users. Beyond this number (about a megabyte) all are removed, and resolved again.
 constexpr size_t kNamesMax = 1'000;
 
 }  // namespace

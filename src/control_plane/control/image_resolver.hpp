@@ -1,9 +1,9 @@
-// ImageResolver finds what the names of images stand for: once per name, at the admission of the
-// first job that uses it. Later steps of a job (the note of its attempt, the orders of its hosts)
-// get the same answer.
+// ImageResolver resolves the names of images, once per name: at the admission of the first job that
+// uses it. Later steps of a job (the note of its attempt, the orders of its hosts) get the same
+// image.
 //
-// The answer is kept in memory only, as it has paths of this machine: after a restart the config
-// counts as it is then.
+// Images are kept only in memory, since they have paths of this machine: after a restart names are
+// resolved by the current config.
 //
 // Threads: callable from anywhere. Private to this module.
 #pragma once
@@ -28,13 +28,13 @@ class ImageResolver {
   // Lifetime: `images` outlives it.
   explicit ImageResolver(const std::map<std::string, domain::Image>& images) : images_(images) {}
 
-  // Errors: invalid, with the accepted forms; these are not kept.
+  // Errors: invalid, with the accepted forms; a failed name is resolved again at the next call.
   Result<std::shared_ptr<const ResolvedImage>> resolve(const std::string& name);
 
  private:
   const std::map<std::string, domain::Image>& images_;
   Mutex mutex_;
-  // by name
+  // By name.
   std::map<std::string, std::shared_ptr<const ResolvedImage>> resolved_ GUARDED_BY(mutex_);
 };
 

@@ -18,11 +18,11 @@ TEST(ImageResolver, ResolvesANameOnce) {
   images.table.clear();
   const auto started = images.resolver.resolve("named");
   ASSERT_TRUE(started);
-  EXPECT_EQ(*admitted, *started) << "the table was read again";
+  EXPECT_EQ(*admitted, *started) << "the name was resolved again";
   EXPECT_EQ((*started)->image.source, "first");
 }
 
-TEST(ImageResolver, TellsImagesOfTheConfigFromOthers) {
+TEST(ImageResolver, DistinguishesImagesOfTheConfigFromOthers) {
   Images images;
   EXPECT_TRUE((*images.resolver.resolve("named"))->configured);
   const auto other = images.resolver.resolve("ghcr.io/team/a:1");
@@ -47,7 +47,7 @@ TEST(ImageResolver, RemembersALimitedNumberOfNames) {
   for (int i = 0; i < 1'000; ++i)
     ASSERT_TRUE(images.resolver.resolve("ghcr.io/a/" + std::to_string(i)));
   EXPECT_EQ((*images.resolver.resolve("named"))->image.source, "second")
-      << "forgotten, and resolved again";
+      << "it was removed, and resolved again";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Tests that one job's data never ends the server: neither a job that cannot be planned nor a
+// Tests that the data of one job never ends the server: neither a job that cannot be planned nor a
 // record of an earlier version.
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ domain::Job a_job_of_an_earlier_version(domain::JobNumber number) {
   return job;
 }
 
-TEST(JobBoundary, ALedgerThatHoldsAnImpossibleJobStarts) {
+TEST(JobBoundary, StartsWithALedgerThatHasAnImpossibleJob) {
   for (const bool scale : {false, true}) {
     TestCluster cluster;
     cluster.settings.scale_gangs = scale;
@@ -57,7 +57,7 @@ TEST(JobBoundary, ALedgerThatHoldsAnImpossibleJobStarts) {
   }
 }
 
-TEST(JobBoundary, ImpossibleNumbersAreNotCommitted) {
+TEST(JobBoundary, RejectsImpossibleNumbers) {
   TestCluster cluster;
   CreateJob job = TestCluster::job("a", 2147483647);
   job.spec.groups.push_back(job.spec.groups.front());
@@ -75,7 +75,7 @@ std::string too_large(int hosts, int most) {
          ": request fewer instances, or set a larger network.pool in its config";
 }
 
-TEST(JobBoundary, GangsBeyondTheNetworkPoolAreRefused) {
+TEST(JobBoundary, RejectsGangsBeyondTheNetworkPool) {
   TestCluster cluster;
   cluster.settings.gang_hosts_max = 13;
   cluster.settings.encrypted_gang_hosts_max = 5;
@@ -87,7 +87,7 @@ TEST(JobBoundary, GangsBeyondTheNetworkPoolAreRefused) {
   EXPECT_TRUE(cluster.create(TestCluster::job("c", 13)));
 }
 
-TEST(JobBoundary, EachInstancePreferenceMustBePossible) {
+TEST(JobBoundary, RejectsJobsWithAnImpossibleInstancePreference) {
   TestCluster cluster;
   cluster.settings.gang_hosts_max = 13;
   cluster.settings.no_encryption = "no WireGuard";
@@ -117,7 +117,7 @@ reconcile::Snapshot two_waiting() {
   return snapshot;
 }
 
-TEST(JobBoundary, APlannerFailureFailsOnlyItsJob) {
+TEST(JobBoundary, FailsOnlyTheJobForWhichThePlannerThrows) {
   const auto planner = [](const schedule::Snapshot& snapshot, const schedule::Policy& policy,
                           Instant now) {
     for (const auto& waiting : snapshot.waiting)
@@ -133,7 +133,7 @@ TEST(JobBoundary, APlannerFailureFailsOnlyItsJob) {
   EXPECT_EQ(std::get<reconcile::StartAttempt>(decision.commands[1]).job, 2u);
 }
 
-TEST(JobBoundary, APlannerThatFailsOnJobsOnlyTogetherStartsNoneAndReportsTheReason) {
+TEST(JobBoundary, StartsNoJobIfThePlannerThrowsOnlyForSeveralTogether) {
   const auto planner = [](const schedule::Snapshot& snapshot, const schedule::Policy& policy,
                           Instant now) {
     if (snapshot.waiting.size() > 1) throw reconcile::JobFault("two are too many");
@@ -147,10 +147,11 @@ TEST(JobBoundary, APlannerThatFailsOnJobsOnlyTogetherStartsNoneAndReportsTheReas
             "InternalServerError: planning failed: two are too many");
 }
 
-TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
+TEST(JobBoundary, FailsAJobWhoseRecordMakesACommandImpossible) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 1)));
-  // The job waits and is stopped while its attempt runs: the end of the attempt has no next state.
+  // The record is inconsistent: the job waits while its attempt runs, so the attempt's end has no
+  // next state.
   domain::Job broken = *cluster.find("a");
   broken.state = JobState::waiting;
   broken.stop_cause = domain::StopCause::user;
@@ -174,7 +175,7 @@ TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
   EXPECT_EQ(cluster.ledger->find_job(broken.number)->state, JobState::failed);
 }
 
-TEST(JobBoundary, AFailedJobsAttemptIsRemoved) {
+TEST(JobBoundary, RemovesTheAttemptOfAFailedJob) {
   TestCluster cluster;
   ASSERT_TRUE(cluster.create(TestCluster::job("a", 2)));
   const auto running = cluster.find("a");
@@ -190,7 +191,7 @@ TEST(JobBoundary, AFailedJobsAttemptIsRemoved) {
   EXPECT_TRUE(again->nothing());
 }
 
-TEST(JobBoundary, WaitingJobsReportThatReconcilingFails) {
+TEST(JobBoundary, ShowsInWaitingJobsThatReconcilingFails) {
   TestCluster cluster;
   bool fails = true;
   cluster.settings.quotas = [&fails]() -> std::vector<domain::InstanceQuota> {

@@ -1,7 +1,7 @@
-// Holds the control plane's state in memory: the jobs that may still change, those that were
-// requested recently, and notifiers for its loops. Private to this module.
+// Holds the control plane's state in memory: jobs that may still change, finished jobs that were
+// requested recently, resources, and notifiers for the loops. Private to this module.
 //
-// Threads: each class tells.
+// Threads: described at each class.
 #pragma once
 
 #include <functional>
@@ -23,8 +23,8 @@
 
 namespace trainyard::control {
 
-// Wakes a sleeping thread. Threads: any; once set() has returned, the former function is called no
-// more.
+// Notifier wakes a sleeping thread. Threads: any; once set() has returned, the previous function is
+// no longer called.
 class Notifier {
  public:
   void set(std::function<void()> wake) {
@@ -41,13 +41,13 @@ class Notifier {
   std::function<void()> wake_ GUARDED_BY(mutex_);
 };
 
-// The jobs in memory: those that are not finished, and finished ones that keep hosts or of which
-// the launcher still lists agents. Threads: guarded by its own lock; written by the committing
-// thread (and `reasons` by the reconciling one).
+// Live holds the jobs in memory: unfinished jobs, and finished jobs that keep hosts or of which the
+// launcher still lists agents. Threads: guarded by its own lock; written by the committing thread
+// (pending reasons by the reconciling thread).
 class Live {
  public:
-  // The pending reason names only those other jobs that `may_see` admits, which is called without
-  // the lock.
+  // Returns a job with its pending reason, which names other jobs only if `may_see` returns true;
+  // it is called without the lock.
   std::shared_ptr<const domain::Job> find(domain::JobNumber number,
                                           const reconcile::MaySeeJob& may_see) const {
     std::shared_ptr<const domain::Job> job;
@@ -63,7 +63,7 @@ class Live {
     }
     const std::string reason = reconcile::reveal(wait.reason.str(), [&](domain::JobNumber other) {
       if (other == number) return true;
-      const auto named = kept(other);
+      const auto named = stored(other);
       return named && may_see(*named);
     });
     return waiting_for(*job, wait.cause, reason);
@@ -79,8 +79,8 @@ class Live {
     if (found == by_key_.end()) return std::nullopt;
     return found->second;
   }
-  // As in the ledger: without the pending reason.
-  std::shared_ptr<const domain::Job> kept(domain::JobNumber number) const {
+  // Returns the job as in the ledger, without the pending reason.
+  std::shared_ptr<const domain::Job> stored(domain::JobNumber number) const {
     const ReaderLock lock(mutex_);
     const auto found = jobs_.find(number);
     return found == jobs_.end() ? nullptr : found->second;
@@ -97,7 +97,7 @@ class Live {
     for (auto& job : jobs) {
       by_key_[job->key] = job->number;
       if (job->state != domain::JobState::waiting) reasons_.erase(job->number);
-      // A job that was never placed has left nothing behind.
+      // A job that was never placed has no hosts.
       if (job->finished() && job->attempts.empty()) {
         by_key_.erase(job->key);
         jobs_.erase(job->number);
@@ -113,12 +113,12 @@ class Live {
     by_key_.erase(found->second->key);
     jobs_.erase(found);
   }
-  void say_why(std::vector<schedule::Wait> waits) {
+  void set_reasons(std::vector<schedule::Wait> waits) {
     const WriterLock lock(mutex_);
     reasons_.clear();
     for (schedule::Wait& wait : waits) {
       const auto found = jobs_.find(wait.job);
-      // An active job waits when the system below the launcher has not started it yet.
+      // An active job has a reason while the system below the launcher has not started it yet.
       if (found != jobs_.end() && (found->second->state == domain::JobState::waiting ||
                                    found->second->state == domain::JobState::active))
         reasons_[wait.job] = std::move(wait);
@@ -148,8 +148,8 @@ class Live {
   std::map<domain::JobNumber, schedule::Wait> reasons_ GUARDED_BY(mutex_);
 };
 
-// Finished jobs that were requested recently: they never change, and reading one from the tables
-// takes as long as the rest of a Describe.
+// Recent caches finished jobs that were requested recently: they never change, and reading one from
+// the tables takes as long as the rest of a Describe.
 class Recent {
  public:
   std::shared_ptr<const domain::Job> find(const domain::JobKey& key) {
@@ -159,7 +159,7 @@ class Recent {
   }
   void put(std::shared_ptr<const domain::Job> job) {
     const MutexLock lock(mutex_);
-    if (jobs_.size() >= kJobsMax) jobs_.clear();  // rarely, and as good as choosing one
+    if (jobs_.size() >= kJobsMax) jobs_.clear();  // rare, so that choosing a job is not worth it
     jobs_[job->key] = std::move(job);
   }
 
@@ -169,8 +169,8 @@ class Recent {
   std::map<domain::JobKey, std::shared_ptr<const domain::Job>> jobs_ GUARDED_BY(mutex_);
 };
 
-// The usage of the shares of each queue, as in the ledger. Threads: guarded by its own lock;
-// written by the committing thread.
+// UsageIndex holds the usage of the shares of each queue, as in the ledger. Threads: guarded by its
+// own lock; written by the committing thread.
 class UsageIndex {
  public:
   domain::Usages all() const {
@@ -182,7 +182,7 @@ class UsageIndex {
     const auto found = usages_.find(share);
     return found == usages_.end() ? std::nullopt : std::optional(found->second);
   }
-  // The usage of the shares of one queue.
+  // Returns the usage of the shares of one queue.
   std::vector<std::pair<domain::ShareKey, domain::Usage>> of(const domain::JobKey& queue) const {
     const MutexLock lock(mutex_);
     std::vector<std::pair<domain::ShareKey, domain::Usage>> found;
@@ -206,8 +206,8 @@ class UsageIndex {
   domain::Usages usages_ GUARDED_BY(mutex_);
 };
 
-// The queues and environments. Threads: guarded by its own lock; a catalog that get() returned
-// never changes.
+// SharedCatalog holds the queues and environments. Threads: guarded by its own lock; a catalog that
+// get() returned never changes.
 class SharedCatalog {
  public:
   std::shared_ptr<const batch::Catalog> get() const {
@@ -228,8 +228,8 @@ class SharedCatalog {
       std::make_shared<batch::Catalog>();
 };
 
-// The documents of front ends. Threads: guarded by its own lock; records that get() returned never
-// change.
+// CurrentRecords holds the API layer's records. Threads: guarded by its own lock; records that
+// get() returned never change.
 class CurrentRecords {
  public:
   std::shared_ptr<const domain::Records> get() const {

@@ -27,7 +27,7 @@ Loops::Loops(ControlPlane& control, Duration reconcile_interval, Clock* clock,
 }
 
 Loops::~Loops() {
-  // Reconciling first: its last commands may still be committed.
+  // Stops reconciling first, so that its last commands can still be committed.
   reconcile_due_.stop();
   reconcile_thread_.join();
   commit_due_.stop();

@@ -1,8 +1,8 @@
 // Loops runs the two threads that repeat control's steps: one commits, one reconciles. Each sleeps
-// until its step is due; the reconciling one also wakes every reconcile_interval. It rests after
-// each step, kRestFactor times as long as deciding and failed tries took: a flood of commands, each
-// of which makes it due, costs a fifth of a core at most. The time of successful work (a gang's
-// network, a removal) does not count, since the next job would wait for it.
+// until its step is due. The reconciling thread also wakes every reconcile_interval, and rests
+// after each step, kRestFactor times as long as decisions and failed actions took: a flood of
+// commands, each of which makes it due, costs at most a fifth of a core. The time of successful
+// actions (a gang's network, a removal) does not count, since the next job would wait for it.
 //
 // Threads: created and destroyed by one. Lifetime: control outlives it.
 #pragma once
@@ -16,7 +16,7 @@
 namespace trainyard::control {
 
 inline constexpr int kRestFactor = 4;
-inline constexpr Duration kRestMax = 500ms;  // the longest rest: orders wait no longer for it
+inline constexpr Duration kRestMax = 500ms;  // limits the delay of orders
 
 // The durations of the steps.
 struct LoopStatistics {
@@ -25,11 +25,11 @@ struct LoopStatistics {
 
 class Loops {
  public:
-  // Starts both threads. Lifetime: `clock` and `statistics` outlive it; nullptr: nothing is
-  // counted.
+  // Starts both threads. Lifetime: `clock` and `statistics` outlive it; nullptr: durations are not
+  // measured.
   Loops(ControlPlane& control, Duration reconcile_interval, Clock* clock = nullptr,
         LoopStatistics* statistics = nullptr);
-  // Ends both threads after their current steps. Later commands wait until control refuses them.
+  // Ends both threads after their current steps. Later commands wait until control rejects them.
   ~Loops();
   Loops(const Loops&) = delete;
 
@@ -40,10 +40,10 @@ class Loops {
    public:
     void set();
     void stop();
-    // False when stopped.
+    // Waits until the flag is set, and clears it. Returns false once stopped.
     bool wait();
     bool wait_for(Duration longest);
-    // Sleeps for the time even if the flag is set. False when stopped.
+    // Sleeps for the time even if the flag is set. Returns false once stopped.
     bool rest(std::chrono::nanoseconds time);
 
    private:

@@ -12,7 +12,7 @@
 namespace trainyard::control {
 namespace {
 
-// Polls, at most a minute: only a fault takes so long.
+// Polls for at most a minute, which only a fault takes.
 template <class Condition>
 bool soon(Condition condition) {
   for (int iteration = 0; iteration < 60'000; ++iteration) {
@@ -48,7 +48,7 @@ struct Running {
   std::optional<Loops> loops;
 };
 
-TEST(Loops, ManyUsersAtOnceAreAllAnsweredAndNothingIsLost) {
+TEST(Loops, AnswerAllConcurrentUsersAndLoseNothing) {
   Running cluster(500ms);
   std::atomic<int> created = 0, refused = 0;
   std::vector<std::thread> users;
@@ -68,19 +68,18 @@ TEST(Loops, ManyUsersAtOnceAreAllAnsweredAndNothingIsLost) {
     });
   for (auto& user : users) user.join();
   EXPECT_TRUE(soon([&] { return created + refused == 2 * kUsers * kJobs; }));
-  EXPECT_EQ(created, kUsers * kJobs + kJobs) << "a shared name is given once";
+  EXPECT_EQ(created, kUsers * kJobs + kJobs) << "of jobs with equal names one is created";
   for (int job = 0; job < kJobs; ++job)
     EXPECT_TRUE(cluster.control->find({"us-east-1", "shared-" + std::to_string(job)}));
 }
 
-// A job starts because of the wake-up, not the interval.
-TEST(Loops, AJobStartsWithoutWaitingForTheInterval) {
+TEST(Loops, StartAJobWithoutWaitingForTheInterval) {
   Running cluster(24h);
   cluster.control->create_job(a_job("a"), [](const auto&) {});
   EXPECT_TRUE(soon([&] { return cluster.launcher.starts > 0; }));
 }
 
-TEST(Loops, CommandsAfterTheirEndAreRejected) {
+TEST(Loops, RejectCommandsAfterTheirEnd) {
   Running cluster(500ms);
   cluster.loops.reset();
   std::optional<Kind> refused;

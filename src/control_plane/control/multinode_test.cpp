@@ -1,4 +1,4 @@
-// Tests multi-node parallel jobs: the main host decides, the others follow it.
+// Tests multi-node parallel jobs, whose main host determines the state of the job.
 #include "batch/status.hpp"
 #include "control/gang.hpp"
 #include "control/testing/test_batch.hpp"
@@ -60,7 +60,7 @@ class Nodes : public BatchCluster {
     walk("n", kMain, HostState::running);
     for (const HostIndex host : {0u, 2u}) walk("n", host, HostState::running);
   }
-  // The other hosts of the gang learn that its main host has ended, and end.
+  // Ends the other hosts of the gang, as after the end of the main host.
   void followers_end(std::initializer_list<HostIndex> hosts) {
     for (const HostIndex host : hosts) end(host, 143, StopCause::main_ended);
     const auto job = find("n");
@@ -78,7 +78,7 @@ class Nodes : public BatchCluster {
   }
 };
 
-TEST(Multinode, EachHostsOrderNamesItsProgramAndItsHost) {
+TEST(Multinode, SetsTheProgramAndTheHostInEachOrder) {
   Nodes cluster;
   EXPECT_EQ(cluster.order(0).spec.arguments, std::vector<std::string>{"first"});
   EXPECT_EQ(cluster.order(0).spec.environment.at("A"), "1");
@@ -89,7 +89,7 @@ TEST(Multinode, EachHostsOrderNamesItsProgramAndItsHost) {
   EXPECT_EQ(cluster.order(2).file_systems.at("/fsx"), "/srv/fsx");
   EXPECT_EQ(cluster.order(2).spec.group(2).container_options.volumes.size(), 1u);
   EXPECT_TRUE(cluster.order(0).spec.group(2).container_options.volumes.empty())
-      << "what others have is not its business";
+      << "it has no data of other groups";
   const auto variables = cluster.order(2).variables;
   EXPECT_EQ(variables.at("AWS_BATCH_JOB_NODE_INDEX"), "2");
   EXPECT_EQ(variables.at("AWS_BATCH_JOB_NUM_NODES"), "3");
@@ -97,7 +97,7 @@ TEST(Multinode, EachHostsOrderNamesItsProgramAndItsHost) {
   EXPECT_EQ(cluster.order(2).spec.main_host(), kMain);
 }
 
-TEST(Multinode, TheJobRunsWhenItsMainHostDoesAndEndsAsThatEnds) {
+TEST(Multinode, RunsAndEndsWithItsMainHost) {
   Nodes cluster;
   cluster.walk("n", kMain, HostState::downloading);
   cluster.walk("n", 0, HostState::downloading);
@@ -113,7 +113,7 @@ TEST(Multinode, TheJobRunsWhenItsMainHostDoesAndEndsAsThatEnds) {
   EXPECT_EQ(cluster.status(), "RUNNING") << "the others are being stopped";
   cluster.clock.advance(61s);
   cluster.run();
-  EXPECT_EQ(cluster.find("n")->stop_cause, StopCause::none) << "its main host was in time";
+  EXPECT_EQ(cluster.find("n")->stop_cause, StopCause::none) << "the main host ended in time";
   cluster.followers_end({0, 2});
   EXPECT_EQ(cluster.status(), "SUCCEEDED");
   EXPECT_EQ(cluster.find("n")->attempt()->exit_code, 0);
@@ -121,7 +121,7 @@ TEST(Multinode, TheJobRunsWhenItsMainHostDoesAndEndsAsThatEnds) {
   EXPECT_EQ(batch::node_status_reason(*cluster.find("n"), 0), "Main node of the job has ended");
 }
 
-TEST(Multinode, OnlyTheMainHostDecidesTheJob) {
+TEST(Multinode, IgnoresTheResultsOfOtherHosts) {
   Nodes cluster(3);
   cluster.all_run();
   cluster.end(0, 3);
@@ -138,7 +138,7 @@ TEST(Multinode, OnlyTheMainHostDecidesTheJob) {
   EXPECT_EQ(cluster.find("n")->attempts.size(), 1u);
 }
 
-TEST(Multinode, TheMainHostsFailureIsTheJobs) {
+TEST(Multinode, FailsWithItsMainHost) {
   Nodes cluster(2);
   cluster.all_run();
   cluster.end(kMain, 5);
@@ -154,7 +154,7 @@ TEST(Multinode, TheMainHostsFailureIsTheJobs) {
   EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", batch::status_reason(*cluster.find("n"))));
 }
 
-TEST(Multinode, ATimeoutIsOfTheMainHost) {
+TEST(Multinode, AppliesTheTimeoutToTheMainHost) {
   Nodes cluster;
   cluster.all_run();
   cluster.clock.advance(30s);
@@ -164,13 +164,13 @@ TEST(Multinode, ATimeoutIsOfTheMainHost) {
   late.stopped = StopCause::max_runtime;
   ASSERT_TRUE(cluster.report("n", 0, late));
   EXPECT_EQ(cluster.find("n")->stop_cause, StopCause::none)
-      << "a host that follows cannot say that time is over";
+      << "other hosts cannot end the job by a timeout";
   cluster.clock.advance(31s);
   cluster.run();
   EXPECT_EQ(cluster.find("n")->stop_cause, StopCause::max_runtime);
 }
 
-TEST(Multinode, AHostThatDoesNotEndAfterItsMainHostIsGivenUp) {
+TEST(Multinode, LosesHostsThatDoNotEndAfterTheMainHost) {
   Nodes cluster;
   cluster.all_run();
   cluster.end(kMain, 0);
@@ -181,7 +181,7 @@ TEST(Multinode, AHostThatDoesNotEndAfterItsMainHostIsGivenUp) {
   EXPECT_EQ(cluster.status(2), "FAILED");
 }
 
-TEST(Multinode, AVolumeThatTheConfigNoLongerHasIsReported) {
+TEST(Multinode, NamesAVolumeThatTheConfigNoLongerHas) {
   Nodes cluster;
   const auto job = cluster.find("n");
   cluster.settings.volumes.clear();

@@ -1,4 +1,4 @@
-// Tests documents of front ends: durable before answered, changed on condition, replayed.
+// Tests records of the API layer: changes are durable before the answer, conditional, and replayed.
 #include "control/testing/test_cluster.hpp"
 
 namespace trainyard::control {
@@ -31,7 +31,7 @@ TEST(RecordChanges, SurviveACrash) {
   EXPECT_EQ(records->all.at({"user", "ann"})->revision, 2u);
 }
 
-TEST(RecordChanges, AreRefusedWhenOthersCameFirst) {
+TEST(RecordChanges, FailAfterAnotherChange) {
   TestCluster cluster;
   Result<std::shared_ptr<const domain::Records>> first = internal(""), second = internal("");
   cluster.control->change_records({{user("ann", {{"n", 1}})}, 0},
@@ -44,7 +44,7 @@ TEST(RecordChanges, AreRefusedWhenOthersCameFirst) {
   EXPECT_EQ(second.error().kind, Kind::conflict);
   EXPECT_EQ(cluster.control->records()->all.at({"user", "ann"})->document, (Json{{"n", 1}}));
   EXPECT_EQ(change(cluster, {user("", Json::object())}, 1).error().kind, Kind::invalid);
-  EXPECT_EQ(cluster.control->records()->version, 1u) << "what was refused changes nothing";
+  EXPECT_EQ(cluster.control->records()->version, 1u) << "failed requests change nothing";
 }
 
 TEST(RecordChanges, AreReplayed) {

@@ -1,4 +1,4 @@
-// Describes a replay of past jobs (replayer.hpp): what is requested, and the report on it.
+// Describes the request and the report of a replay of past jobs (replayer.hpp).
 //
 // Threads: plain values.
 #pragma once
@@ -30,7 +30,7 @@ struct AffectedJob {
 };
 
 struct ReplayReport {
-  std::string id;  // to resume it by
+  std::string id;  // the parameter of resume_replay()
   bool done = false;
   double progress = 0;  // 0 to 1
   // The following are set when it is done.
@@ -43,7 +43,7 @@ struct ReplayReport {
 
 struct ReplayCaller {
   std::string principal;
-  // True if the caller may be told that the job exists.
+  // Returns true if the caller may know that the job exists.
   std::function<bool(const domain::JobKey& key)> may_see;
 };
 

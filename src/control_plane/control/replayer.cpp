@@ -8,7 +8,7 @@ namespace trainyard::control {
 namespace {
 
 constexpr size_t kReplayIdBytes = 16;
-constexpr size_t kReplayKeysCheckedMax = 256;  // whose rights are checked, for one report
+constexpr size_t kReplayKeysCheckedMax = 256;  // jobs for which rights are checked, in a report
 
 Result<void> check_period(const ReplayRequest& request) {
   if (request.end <= request.begin)
@@ -27,7 +27,8 @@ Error too_many_replayed() {
 
 }  // namespace
 
-// One replay: first it reads jobs, then it plans. Confined to the caller that works on it.
+// A Session is one replay: it first reads jobs, then plans. Confined to the caller that works on
+// it.
 class Replayer::Session {
  public:
   Session(std::string id, std::string principal, ReplayRequest request,
@@ -50,7 +51,7 @@ class Replayer::Session {
   const std::string& id() const { return id_; }
   const std::string& principal() const { return principal_; }
 
-  // True: the report is complete.
+  // Returns true once the report is complete.
   Result<bool> work(const std::function<bool()>& may_continue) {
     while (!replay_) {
       if (!may_continue()) return false;
@@ -61,7 +62,7 @@ class Replayer::Session {
 
   ReplayReport report(bool done, const ReplayCaller& caller) const {
     ReplayReport out{.id = id_, .done = done};
-    // Reading is taken for a part of the work: how many jobs there are is not known before.
+    // Reading counts as a fixed part of the work, since the number of jobs is unknown.
     constexpr double kReading = 0.2;
     const double read = double(builder_.jobs()) / double(builder_.jobs() + ledger::kPageJobsMax);
     out.progress = replay_ ? kReading + (1 - kReading) * replay_->progress() : kReading * read;
@@ -81,7 +82,7 @@ class Replayer::Session {
   }
 
  private:
-  // Reads live jobs, then page after page, then begins to replay. Arrays are expanded.
+  // Reads live jobs, then page after page, and expands arrays; then begins to replay.
   Result<void> read_more() {
     if (array_) return read_children();
     if (!arrays_.empty()) {
@@ -168,16 +169,16 @@ Result<ReplayReport> Replayer::start(const ReplayCaller& caller, ReplayRequest r
   std::shared_ptr<Session> session =
       std::make_shared<Session>(random_.hex(kReplayIdBytes), caller.principal, std::move(request),
                                 std::move(read), settings_, control_, clock_.now());
-  std::shared_ptr<Session> former;  // is destroyed after the lock
+  std::shared_ptr<Session> previous;  // is destroyed after the lock
   {
     const MutexLock lock(mutex_);
     const bool idle = session_ && clock_.monotonic() - used_ > kReplayIdleMax;
     if (busy_ || (session_ && session_->principal() != caller.principal && !idle))
       return exhausted("another replay is being computed: try again");
-    former = std::exchange(session_, session);
+    previous = std::exchange(session_, session);
     busy_ = true;
   }
-  former.reset();
+  previous.reset();
   return work(std::move(session), caller);
 }
 

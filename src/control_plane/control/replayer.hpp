@@ -1,10 +1,10 @@
 // Replayer replays the jobs of a past period with other machines, policies and limits
-// (schedule/replay.hpp), a slice at a time: each call works for kReplaySlice on its caller's
-// thread, and returns how much is done. So no thread and no loop is held, a client shows progress,
-// and a replay whose client goes away is dropped after kReplayIdleMax.
+// (schedule/replay.hpp), in slices: each call works for kReplaySlice on its caller's thread, and
+// returns the progress. So no thread is blocked for long, clients show progress, and a replay that
+// its client abandons is dropped after kReplayIdleMax.
 //
-// One replay is kept at a time: some 200 MB when it has as many jobs as it may have. Jobs are read
-// from the ledger page by page, without holding up its writer.
+// One replay exists at a time, which may take some 200 MB. Jobs are read from the ledger page by
+// page, without delaying its writer.
 //
 // Threads: call from anywhere.
 // Errors:  invalid (period, changes), not_found (no such replay, or it was dropped), exhausted
@@ -29,8 +29,8 @@ inline constexpr Duration kReplayPeriodMax = 24h * 366;
 
 class Replayer {
  public:
-  // Reads jobs from `control`, and what the last iteration of reconcile has read from `explainer`.
-  // Lifetime: all arguments outlive it.
+  // Reads jobs from `control`, and the snapshot of the last iteration of reconcile from
+  // `explainer`. Lifetime: all arguments outlive it.
   Replayer(const Settings& settings, Control& control, Explainer& explainer, Clock& clock,
            Random& random)
       : settings_(settings),
@@ -43,7 +43,7 @@ class Replayer {
   Result<ReplayReport> start(const ReplayCaller& caller, ReplayRequest request);
   // Works on the replay that start() returned.
   Result<ReplayReport> resume(const ReplayCaller& caller, const std::string& id);
-  // Drops a replay that was left alone.
+  // Drops a replay that no client has resumed for kReplayIdleMax.
   void drop_idle();
 
  private:
@@ -57,10 +57,10 @@ class Replayer {
   Clock& clock_;
   Random& random_;
   Mutex mutex_;
-  // The caller that works on it shares it.
+  // Shared with the caller that works on it.
   std::shared_ptr<Session> session_ GUARDED_BY(mutex_);
   bool busy_ GUARDED_BY(mutex_) = false;
-  std::chrono::nanoseconds used_ GUARDED_BY(mutex_){};  // when it was worked on last
+  std::chrono::nanoseconds used_ GUARDED_BY(mutex_){};  // the time of the last work on it
 };
 
 }  // namespace trainyard::control

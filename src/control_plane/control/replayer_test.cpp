@@ -27,7 +27,7 @@ struct ReplayedCluster : TestCluster {
       walk(name, 0, HostState::running);
       clock.advance(60s);
       walk(name, 0, HostState::finished);
-      launcher.agents.clear();  // it has left
+      launcher.agents.clear();  // its agent has exited
       run();
     }
   }
@@ -64,10 +64,10 @@ TEST(Replayer, ReplaysTheRecordAndItsVariants) {
   EXPECT_LT(more.longest, recorded.longest);
   EXPECT_EQ(more.median, Duration{});
   ASSERT_FALSE(report->affected.empty());
-  EXPECT_EQ(report->affected[0].key.name, "b") << "it need not wait";
+  EXPECT_EQ(report->affected[0].key.name, "b") << "with the change it does not wait";
   EXPECT_EQ(report->affected[0].waits.size(), 3u);
   const auto again = cluster.control->resume_replay(kOwner, report->id);
-  EXPECT_EQ(again.error().kind, Kind::not_found) << "a report is given once";
+  EXPECT_EQ(again.error().kind, Kind::not_found) << "a report is returned once";
 }
 
 TEST(Replayer, NamesNoJobThatTheCallerMayNotSee) {
@@ -77,10 +77,10 @@ TEST(Replayer, NamesNoJobThatTheCallerMayNotSee) {
   const auto report = cluster.control->start_replay(guest, cluster.request({machine_more()}));
   ASSERT_TRUE(report) << report.error().message;
   for (const AffectedJob& job : report->affected) EXPECT_EQ(job.key.name, "c");
-  EXPECT_EQ(report->outcomes[0].waits.jobs, 3u) << "they count";
+  EXPECT_EQ(report->outcomes[0].waits.jobs, 3u) << "hidden jobs still count";
 }
 
-TEST(Replayer, RefusesInvalidPeriodsAndChanges) {
+TEST(Replayer, RejectsInvalidPeriodsAndChanges) {
   ReplayedCluster cluster;
   const auto kind_of = [&](ReplayRequest request) {
     const auto report = cluster.control->start_replay(kOwner, std::move(request));
@@ -96,12 +96,12 @@ TEST(Replayer, RefusesInvalidPeriodsAndChanges) {
   schedule::ReplayVariant unknown{
       "v", {{.kind = schedule::ReplayChangeKind::remove_machine, .name = "absent"}}};
   EXPECT_EQ(kind_of(cluster.request({unknown})), Kind::invalid);
-  EXPECT_EQ(kind_of(cluster.request()), Kind::internal) << "an error leaves nothing behind";
+  EXPECT_EQ(kind_of(cluster.request()), Kind::internal) << "an error drops the replay";
 }
 
 TEST(Replayer, WorksInSlicesOneReplayAtATime) {
   ReplayedCluster cluster;
-  // The clock advances with each look at it, so that a slice is a few plans.
+  // The clock advances whenever it is read, so that a slice has a few plans.
   class HastyClock final : public Clock {
    public:
     Instant now() override { return kTestClockStart + 1h; }
@@ -139,14 +139,14 @@ TEST(Replayer, WorksInSlicesOneReplayAtATime) {
   const auto second = replayer.start(kOwner, cluster.request());
   ASSERT_TRUE(second);
   replayer.drop_idle();
-  EXPECT_TRUE(replayer.resume(kOwner, second->id)) << "it was used just now";
+  EXPECT_TRUE(replayer.resume(kOwner, second->id)) << "it was resumed just now";
   clock.skip();
   replayer.drop_idle();
   EXPECT_EQ(replayer.resume(kOwner, second->id).error().kind, Kind::not_found);
   EXPECT_TRUE(replayer.start(other, cluster.request()));
 }
 
-TEST(Replayer, TakesTooLongAtSomePoint) {
+TEST(Replayer, FailsBeyondItsTimeLimit) {
   ReplayedCluster cluster;
   class SlowClock final : public Clock {
    public:

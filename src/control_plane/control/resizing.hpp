@@ -1,4 +1,5 @@
-// Resizing adds and releases machines, as decided. It logs a failure once, until it has passed.
+// Resizing adds and releases machines as decided. It logs a failure once, and again after a
+// success.
 //
 // Threads: confined to the reconciling thread. Lifetime: the launcher outlives it. Private to this
 // module.
@@ -15,7 +16,7 @@ namespace trainyard::control {
 class Resizing {
  public:
   explicit Resizing(launch::Launcher& launcher) : launcher_(launcher) {}
-  // Returns false if a step failed; it will be decided again.
+  // Returns false if a step failed; the next iteration decides it again.
   bool carry_out(const reconcile::Decision& decision);
 
  private:

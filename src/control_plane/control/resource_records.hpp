@@ -1,4 +1,4 @@
-// Writes resources as the ledger keeps them, and reads them back.
+// Converts resources to and from the ledger's records.
 //
 // Threads: pure functions. Errors: corrupt, naming the kind and what is wrong with the record.
 #pragma once
@@ -13,7 +13,7 @@ namespace trainyard::control {
 
 ledger::ResourceRecord record_of(const batch::Resource& resource);
 Result<batch::Resource> resource_of(const ledger::ResourceRecord& record);
-// For open_sqlite: a record that cannot be read is set aside.
+// Checks that a record can be read; the ledger sets records aside that fail.
 Result<void> check_resource(const ledger::ResourceRecord& record);
 
 Result<batch::Catalog> catalog_of(const std::vector<ledger::ResourceRecord>& records);

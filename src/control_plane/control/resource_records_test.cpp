@@ -14,7 +14,7 @@ batch::JobQueue queue_of(const std::string& name) {
   return queue;
 }
 
-TEST(ResourceRecords, ReadBackWrittenResources) {
+TEST(ResourceRecords, AreEqualAfterWritingAndReading) {
   batch::JobDefinition definition;
   definition.key = {"us-east-1", "train"};
   definition.revision = 7;
@@ -31,7 +31,7 @@ TEST(ResourceRecords, ReadBackWrittenResources) {
   EXPECT_EQ(catalog->queue({"us-east-1", "q"})->priority, 3);
 }
 
-TEST(ResourceRecords, UnreadableRecordsNameTheirKind) {
+TEST(ResourceRecords, NameTheKindOfAnUnreadableRecord) {
   ledger::ResourceRecord record = record_of(queue_of("q"));
   record.body = Json::array();
   EXPECT_FALSE(check_resource(record));
@@ -42,7 +42,7 @@ TEST(ResourceRecords, UnreadableRecordsNameTheirKind) {
       << read.error().message;
 }
 
-TEST(ResourceRecords, UnreadableRecordsAreSetAsideAndTheOthersRemain) {
+TEST(ResourceRecords, AreSetAsideIfUnreadable) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ledger::Batch batch;

@@ -1,4 +1,4 @@
-// Tests jobs that share a queue, or the machines: by weights, by quotas, and after preemption.
+// Tests jobs that share queues and machines by weights and quotas, and preemption.
 #include <cmath>
 
 #include "control/testing/test_batch.hpp"
@@ -18,8 +18,8 @@ using test::kRegion;
 
 class SharedCluster : public BatchCluster {
  public:
-  // "fair": a share whose name begins with blue weighs a third of any other, so it gets three times
-  // as much.
+  // Queue "fair": shares whose name begins with blue have a third of the weight of others, so they
+  // get three times as much.
   void add_fair_queue() {
     SchedulingPolicy policy;
     policy.key = {kRegion, "weights"};
@@ -37,7 +37,8 @@ class SharedCluster : public BatchCluster {
     return job;
   }
 
-  // "training": four instances, two for each of red and blue, which lend and borrow.
+  // Queue "training": four instances, two for each of the shares red and blue, which lend and
+  // borrow.
   void add_quota_queue() {
     batch::ServiceEnvironment environment;
     environment.key = {kRegion, "instances"};
@@ -68,7 +69,7 @@ class SharedCluster : public BatchCluster {
     job.spec.queue->quota_share = share;
     return job;
   }
-  // Its process ends as it was told to, and its hosts are gone.
+  // Ends the job's process after its stop order, and removes its hosts.
   void leave(const std::string& id) {
     const auto job = find(id);
     const domain::AttemptId attempt{job->number, job->attempt()->number};
@@ -91,7 +92,7 @@ class SharedCluster : public BatchCluster {
   }
 };
 
-TEST(Sharing, StartsFollowTheWeights) {
+TEST(Sharing, StartsJobsByWeight) {
   SharedCluster cluster;
   cluster.add_fair_queue();
   std::vector<std::string> all;
@@ -115,7 +116,7 @@ TEST(Sharing, StartsFollowTheWeights) {
   EXPECT_NEAR(double(blue) / (red + blue), 0.75, 0.05) << red << " red, " << blue << " blue";
 }
 
-TEST(Sharing, WithinAShareTheMoreUrgentGoFirst) {
+TEST(Sharing, StartsHigherPrioritiesOfAShareFirst) {
   SharedCluster cluster;
   cluster.add_fair_queue();
   for (const char* id : {"a", "b", "c", "d"})
@@ -127,12 +128,12 @@ TEST(Sharing, WithinAShareTheMoreUrgentGoFirst) {
   EXPECT_EQ(cluster.status("early"), "RUNNABLE");
 }
 
-TEST(Sharing, UsageSurvivesARestart) {
+TEST(Sharing, KeepsUsageOverARestart) {
   SharedCluster cluster;
   cluster.add_fair_queue();
   ASSERT_TRUE(cluster.create(SharedCluster::shared_job("a", "red")));
   cluster.clock.advance(100s);
-  EXPECT_TRUE(cluster.ledger->usages()->empty()) << "what runs is not written";
+  EXPECT_TRUE(cluster.ledger->usages()->empty()) << "the usage of running jobs is not stored";
   cluster.exit("a", 0);
   const auto usages = *cluster.ledger->usages();
   ASSERT_EQ(usages.size(), 1u);
@@ -143,14 +144,14 @@ TEST(Sharing, UsageSurvivesARestart) {
   ASSERT_TRUE(replay.run(*cluster.ledger));
   EXPECT_EQ(replay.usages, usages) << "the commands give the same usages";
   cluster.restart();
-  // Red has had its part: of two waiting jobs blue's goes first, whichever came first.
+  // Red has had its part, so blue's job starts first, whichever was submitted first.
   for (const char* id : {"b", "c", "d", "e"}) ASSERT_TRUE(cluster.create(cluster.batch_job(id)));
   ASSERT_TRUE(cluster.create(SharedCluster::shared_job("red2", "red")));
   ASSERT_TRUE(cluster.create(SharedCluster::shared_job("blue1", "blue")));
   cluster.exit("b", 0);
   EXPECT_EQ(cluster.status("blue1"), "STARTING");
   EXPECT_EQ(cluster.status("red2"), "RUNNABLE");
-  // Another queue of that name begins without usage.
+  // A later queue of that name begins without usage.
   for (const char* id : {"red2", "blue1"})
     ASSERT_TRUE(cluster.cancel(id, domain::Cancellation::terminated, "by hand"));
   cluster.leave("blue1");
@@ -162,7 +163,7 @@ TEST(Sharing, UsageSurvivesARestart) {
   EXPECT_TRUE(cluster.ledger->usages()->empty());
 }
 
-TEST(Sharing, UsersShareTheMachinesAlike) {
+TEST(Sharing, GivesUsersEqualShares) {
   BatchCluster cluster;
   const auto of = [](const std::string& name, const std::string& who) {
     CreateJob job = test::TestCluster::job(name, 1, "ml.m5.2xlarge");
@@ -182,7 +183,7 @@ TEST(Sharing, UsersShareTheMachinesAlike) {
   EXPECT_EQ(cluster.find("a2")->state, JobState::waiting);
 }
 
-TEST(Sharing, BorrowedCapacityIsReclaimed) {
+TEST(Sharing, ReclaimsBorrowedCapacity) {
   SharedCluster cluster;
   cluster.launcher.the_machines[0].cpus = 64;
   cluster.launcher.the_machines[0].memory_bytes = int64_t{256} << 30;
@@ -197,13 +198,14 @@ TEST(Sharing, BorrowedCapacityIsReclaimed) {
   std::vector<std::string> preempted;
   for (const char* id : {"red1", "red2", "red3", "red4"})
     if (cluster.find(id)->attempt()->interrupted) preempted.push_back(id);
-  ASSERT_EQ(preempted.size(), 1u) << "one is enough";
+  ASSERT_EQ(preempted.size(), 1u) << "one preempted job is enough";
   const std::string& preempted_job = preempted[0];
   EXPECT_TRUE(cluster.find(preempted_job)->attempt()->preempted);
   EXPECT_EQ(cluster.find(preempted_job)->phase(), Phase::interrupted);
   EXPECT_NE(cluster.phases(preempted_job).back().find("quota share blue"), std::string::npos)
       << cluster.phases(preempted_job).back();
-  EXPECT_EQ(cluster.find("blue1")->state, JobState::waiting) << "until the other has ended";
+  EXPECT_EQ(cluster.find("blue1")->state, JobState::waiting)
+      << "it waits until the preempted job has ended";
   cluster.leave(preempted_job);
   EXPECT_EQ(cluster.find("blue1")->state, JobState::active);
   EXPECT_EQ(cluster.find(preempted_job)->state, JobState::waiting);
@@ -217,7 +219,7 @@ TEST(Sharing, BorrowedCapacityIsReclaimed) {
   EXPECT_FALSE(cluster.find(preempted_job)->attempt()->preempted);
 }
 
-TEST(Sharing, AJobIsPreemptedAsOftenAsItAllows) {
+TEST(Sharing, PreemptsAJobAsOftenAsItAllows) {
   SharedCluster cluster;
   cluster.launcher.the_machines[0].cpus = 64;
   cluster.launcher.the_machines[0].memory_bytes = int64_t{256} << 30;
@@ -238,7 +240,7 @@ TEST(Sharing, AJobIsPreemptedAsOftenAsItAllows) {
   EXPECT_EQ(cluster.find("blue")->state, JobState::active);
 }
 
-TEST(Sharing, AJobBeyondItsQuotaWaitsWithAPendingReason) {
+TEST(Sharing, ShowsThePendingReasonOfAJobBeyondItsQuota) {
   BatchCluster cluster;
   int64_t count = 1;
   cluster.settings.quotas = [&] {

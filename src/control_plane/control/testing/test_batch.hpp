@@ -1,4 +1,5 @@
-// Makes a cluster with a queue and a compute environment of 4 vCPU, for tests of Batch's jobs.
+// BatchCluster is a TestCluster with a queue and a compute environment of 4 vCPU, for tests of
+// Batch jobs.
 #pragma once
 
 #include "batch/catalog.hpp"

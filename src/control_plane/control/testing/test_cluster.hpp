@@ -1,5 +1,5 @@
-// TestCluster is a control plane whose loops run when a test calls them, with dependencies in
-// memory.
+// TestCluster is a control plane with dependencies in memory; its loops run when a test calls
+// run().
 //
 // Threads: one.
 #pragma once
@@ -82,7 +82,7 @@ class TestCluster {
     return *control->find({"us-east-1", name}, reconcile::see_all_jobs);
   }
 
-  // The host's next fact.
+  // Reports the host's next fact.
   Result<FactApplied> report(const std::string& name, domain::HostIndex host,
                              wire::StateFact fact) {
     const auto job = find(name);

@@ -1,5 +1,5 @@
 // Implements control's dependencies in memory, for its tests and the simulator: a launcher that
-// starts nothing, logs and metrics that forget at the end.
+// only records gangs, and logs and metrics without files.
 //
 // Threads: the logs from anywhere; the launcher from one thread at a time.
 #pragma once
@@ -190,15 +190,15 @@ class MemoryMetrics final : public observe::Metrics {
   std::map<std::string, uint64_t> last_batch_ GUARDED_BY(mutex_);
 };
 
-// Records the gangs that it should start. Its agents live until a test ends them.
+// KeptLauncher records the gangs that it should start. Their agents live until a test ends them.
 class KeptLauncher final : public launch::Launcher {
  public:
   std::vector<launch::Machine> the_machines{{"box-1", 8, int64_t{32} << 30, 0}};
   std::map<domain::AttemptId, launch::Gang> gangs;
   std::vector<launch::Agent> agents;
-  std::optional<Error> refuses;  // every ensure()
-  int ensured = 0;
-  std::atomic<int> starts = 0;                                // gangs; may be read by any thread
+  std::optional<Error> refuses;  // the result of each ensure()
+  int ensured = 0;               // calls of ensure()
+  std::atomic<int> starts = 0;   // started gangs; any thread may read it
   std::function<void(const std::string& call)> while_called;  // "ensure" or "remove"
 
   std::vector<launch::Machine> machines() override { return the_machines; }
@@ -226,7 +226,7 @@ class KeptLauncher final : public launch::Launcher {
   }
 };
 
-// Applies a ledger's commands again, from an empty state.
+// Replay applies a ledger's commands again, from an empty state.
 struct Replay {
   std::map<domain::JobNumber, domain::Job> jobs;
   std::map<std::string, std::vector<domain::Tag>> tags;
@@ -234,7 +234,8 @@ struct Replay {
   domain::Records records;
   domain::Usages usages;  // including usage that has decayed to nothing
 
-  // Errors: of commands that cannot be read or applied; internal, for one that changes nothing.
+  // Errors: those of commands that cannot be read or applied; internal, for a command without
+  // effect.
   Result<void> run(ledger::Ledger& ledger) {
     return ledger.replay(
         [this](const ledger::CommandRecord& record) { return apply_again(record); });
