@@ -1,4 +1,5 @@
-// Writes and reads the ARNs of AWS Batch's resources and jobs, and of the ECS tasks that run them.
+// Formats and parses the ARNs of AWS Batch's resources and jobs, and of the ECS tasks that run
+// them.
 //
 // Threads: pure functions.
 #pragma once
@@ -22,14 +23,14 @@ inline constexpr std::string_view kServiceEnvironmentArn = "service-environment"
 inline constexpr std::string_view kQuotaShareArn = "quota-share";  // for names "QUEUE/SHARE"
 inline constexpr std::string_view kResourceArn = "consumable-resource";
 
-// Returns the ARN that ECS would give. `cluster`: the name of the compute environment, each of
-// which is a cluster to ECS.
+// Returns the ARN that ECS would assign. `cluster` is the name of the compute environment, which is
+// a cluster for ECS.
 std::string ecs_arn(const std::string& account, const std::string& region, std::string_view kind,
                     const std::string& cluster, const std::string& id);
 inline constexpr std::string_view kTaskArn = "task";
 inline constexpr std::string_view kContainerInstanceArn = "container-instance";
 
-// The log group of jobs that name none.
+// The log group of jobs that request no other.
 inline constexpr std::string_view kLogGroup = "/aws/batch/job";
 
 // Returns "train" for "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3".

@@ -45,8 +45,7 @@ Result<Resource> changed_one(const Catalog& catalog, const JobDefinition*, Resou
   return Resource(*present);
 }
 
-// Rejects adding or removing a queue's policy. It may be replaced by another policy of the same
-// kind.
+// Rejects to add or remove a queue's policy, which may only be replaced by one of the same kind.
 Result<void> check_same_policy(const Catalog& catalog, const JobQueue& present,
                                const JobQueue& next) {
   const SchedulingPolicy* before = catalog.policy_of(present);
@@ -98,7 +97,7 @@ Result<Resource> changed_one(const Catalog&, const JobDefinition* last, Resource
   return Resource(std::move(changed));
 }
 
-// Checks what these kinds have in common: new names are unused, changed resources exist, a region
+// Makes the checks that these kinds share: new names are unused, changed resources exist, a region
 // has at most `most`.
 template <class Kind>
 Result<void> check_presence(const std::map<JobKey, Kind>& all, ResourceChange how,

@@ -1,6 +1,5 @@
-// Catalog holds the resources of AWS Batch to which jobs are submitted, and from which they are
-// created: job queues, compute environments, job definitions. The jobs themselves are ordinary jobs
-// (domain/job.hpp).
+// Catalog holds the resources of AWS Batch: job queues, compute environments, job definitions and
+// others. Batch jobs are ordinary jobs (domain/job.hpp).
 //
 // The member `request` of a resource is the client's request, with the members of AWS Batch;
 // Describe returns it.
@@ -28,9 +27,9 @@ namespace trainyard::batch {
 struct ComputeEnvironment {
   domain::JobKey key;
   bool enabled = true;
-  double cpus_max = 0;  // of all its jobs together; 0: unlimited (unmanaged)
-  // For machines that are created on demand: the vCPUs that are kept though idle, and the vCPUs
-  // that a user wants now.
+  double cpus_max = 0;  // the vCPUs of all its jobs together; 0: unlimited (unmanaged)
+  // For machines that are added on demand: the vCPUs that are kept even when idle, and the vCPUs
+  // that a user has requested.
   double cpus_min = 0;
   double cpus_desired = 0;
   std::vector<std::string> instance_types = {};  // "c5.4xlarge", "c5", "optimal"
@@ -41,8 +40,8 @@ struct ComputeEnvironment {
 // Limits the time for which a job may wait at the head of its queue (jobStateTimeLimitActions).
 struct WaitLimit {
   int64_t seconds_max = 0;
-  bool terminate = false;  // else it is cancelled
-  std::string reason;      // as the queue's creator wrote it
+  bool terminate = false;  // true: the job is terminated; false: it is cancelled
+  std::string reason;      // the text of the queue's creator
 };
 
 struct JobQueue {
@@ -50,9 +49,9 @@ struct JobQueue {
   bool enabled = true;                    // accepts new jobs; its current jobs continue in any case
   int64_t priority = 0;                   // higher goes first
   std::vector<std::string> environments;  // names, in the order in which they are tried
-  // for training jobs (service jobs), in service environments
+  // True: for training jobs (service jobs), in service environments.
   bool service = false;
-  // name of its scheduling policy; "": in the order of submission
+  // The name of its scheduling policy; "": jobs start in the order of submission.
   std::string policy;
   std::vector<WaitLimit> wait_limits;
   Json request = Json::object();
@@ -87,26 +86,24 @@ struct Catalog {
   const ConsumableResource* resource(const domain::JobKey& key) const;
 };
 
-// per region, as AWS
-inline constexpr size_t kEnvironmentsMax = 50;
-// per region, as AWS
-inline constexpr size_t kQueuesMax = 50;
-inline constexpr size_t kEnvironmentsOfQueueMax = 3;                                 // as AWS
+inline constexpr size_t kEnvironmentsMax = 50;        // per region, as AWS
+inline constexpr size_t kQueuesMax = 50;              // per region, as AWS
+inline constexpr size_t kEnvironmentsOfQueueMax = 3;  // as AWS
 inline constexpr int64_t kWaitLimitSecondsMin = 600, kWaitLimitSecondsMax = 86'400;  // as AWS
 inline constexpr size_t kWaitLimitsMax = 10;  // per queue: each is checked in each iteration
 enum class ResourceChange { create, update, remove };
 
 // Returns the resource after the change. `last` is the last revision of the definition, or nullptr.
 // A definition is created with the next revision. It is never removed; an update makes it inactive.
-// Errors: with a message for the client: conflict (exists, in use, not disabled), not_found,
+// Errors, with a message for the client: conflict (exists, in use, not disabled), not_found,
 // invalid (too many).
 Result<Resource> changed(const Catalog& catalog, const JobDefinition* last, ResourceChange how,
                          Resource resource);
 // Puts the resource that changed() returned into the catalog; definitions are not part of it.
 void put(Catalog& catalog, ResourceChange how, const Resource& resource);
 
-// Returns the decay time of the usage of the queue's shares; for the empty key, that of jobs
-// without a queue.
+// Returns the decay time of the usage of the queue's shares. The empty key stands for jobs without
+// a queue.
 Duration decay_of(const Catalog& catalog, const domain::JobKey& queue);
 
 // Checks that a job may be submitted to that queue. Requires: spec.queue.

@@ -25,7 +25,7 @@ JobQueue queue(const std::string& name, std::vector<std::string> environments,
   return made;
 }
 
-TEST(Catalog, ResourcesInUseOrEnabledAreNotRemoved) {
+TEST(Catalog, RejectsRemovingResourcesInUseOrEnabled) {
   Catalog catalog;
   put(catalog, ResourceChange::create, environment("on"));
   put(catalog, ResourceChange::create, environment("off", false));
@@ -57,7 +57,7 @@ TEST(Catalog, ResourcesInUseOrEnabledAreNotRemoved) {
   EXPECT_EQ(why(ResourceChange::remove, environment("used")), "done");
 }
 
-TEST(Catalog, DefinitionsAreCountedByName) {
+TEST(Catalog, NumbersRevisionsOfDefinitionsByName) {
   JobDefinition definition;
   definition.key = {"eu-west-1", "train"};
   const auto first = changed({}, nullptr, ResourceChange::create, definition);
@@ -68,7 +68,7 @@ TEST(Catalog, DefinitionsAreCountedByName) {
       std::get<JobDefinition>(*changed({}, &one, ResourceChange::create, definition)).revision, 2u);
 }
 
-TEST(Catalog, ResourcesSurviveTheirRecords) {
+TEST(Catalog, WritesAndReadsResourcesUnchanged) {
   ComputeEnvironment one = environment("box", false);
   one.cpus_max = 12;
   one.request = {{"type", "MANAGED"}};
@@ -86,7 +86,7 @@ TEST(Catalog, ResourcesSurviveTheirRecords) {
   EXPECT_FALSE(resource_from_json("share", Json::object()));
 }
 
-TEST(BatchArn, NamesAreFoundInArnsOfTheirKindOnly) {
+TEST(BatchArn, HasANameOnlyForItsKind) {
   const std::string arn = arn_of("123456789012", "eu-west-1", kQueueArn, "q");
   EXPECT_EQ(arn, "arn:aws:batch:eu-west-1:123456789012:job-queue/q");
   EXPECT_EQ(name_in_arn(arn, kQueueArn), "q");

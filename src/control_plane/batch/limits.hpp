@@ -1,5 +1,5 @@
-// Defines the limits of a request for a job of AWS Batch, as on AWS. The limits of every job are in
-// domain (limits.hpp, job_options.hpp).
+// Defines the limits of requests for jobs of AWS Batch. The limits of all jobs are in domain
+// (limits.hpp, job_options.hpp).
 //
 // Threads: constants. Units: in the names.
 #pragma once
@@ -14,9 +14,9 @@ inline constexpr size_t kRetryRulesMax = 5;              // as AWS
 inline constexpr size_t kDependenciesMax = 20;           // as AWS
 inline constexpr int64_t kSchedulingPriorityMax = 9999;  // as AWS
 inline constexpr int64_t kArraySizeMin = 2;              // as AWS
-// Resources that one job consumes: each is read in every iteration while the job waits.
+// Consumable resources of one job. Each is read in every iteration while the job waits.
 inline constexpr size_t kConsumptionsMax = 10;
-// The limit of a job without a timeout: ten years.
+// The run time limit of a job without a timeout: ten years.
 inline constexpr int64_t kRuntimeSecondsMax = 315'360'000;
 inline constexpr int64_t kStopGraceSeconds = 30;  // between SIGTERM and SIGKILL, as AWS
 

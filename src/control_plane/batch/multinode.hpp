@@ -36,8 +36,8 @@ Result<std::vector<size_t>> nodes_by_range(const std::vector<NodeRange>& ranges,
 
 // Returns the id of a node: "4b7d..#3" is node 3 of the job "4b7d..".
 std::string node_id(const std::string& job_id, domain::HostIndex node);
-// Splits a node's id into the job's id and the node. A job's own id has no node; an invalid node is
-// kNodesMax.
+// Splits a node's id into the job's id and the node. Returns nullopt for the id of a job, and
+// kNodesMax for an invalid node.
 std::pair<std::string, std::optional<domain::HostIndex>> split_node_id(const std::string& id);
 
 }  // namespace trainyard::batch

@@ -8,7 +8,7 @@ using namespace domain;
 
 namespace {
 
-TEST(NodeRanges, AreReadOrRefused) {
+TEST(NodeRanges, AreReadOrRejected) {
   struct Row {
     std::string_view text;
     uint32_t first;
@@ -29,7 +29,7 @@ TEST(NodeRanges, AreReadOrRefused) {
   }
 }
 
-TEST(NodeRanges, TogetherTheyCoverAllNodesAndTheNarrowerCounts) {
+TEST(NodeRanges, MustCoverAllNodesAndTheNarrowerOneApplies) {
   struct Row {
     std::vector<const char*> ranges;
     uint32_t nodes;
@@ -66,15 +66,15 @@ TEST(NodeRanges, TogetherTheyCoverAllNodesAndTheNarrowerCounts) {
   }
 }
 
-TEST(NodeIds, NameAJobAndANode) {
+TEST(NodeIds, ConsistOfAJobAndANode) {
   EXPECT_EQ(node_id("4b7d", 3), "4b7d#3");
   using Split = std::pair<std::string, std::optional<HostIndex>>;
   EXPECT_EQ(split_node_id("4b7d#3"), Split("4b7d", 3));
   EXPECT_EQ(split_node_id("4b7d"), Split("4b7d", {}));
-  EXPECT_EQ(split_node_id("4b7d#x"), Split("4b7d", kNodesMax)) << "a node that no job has";
+  EXPECT_EQ(split_node_id("4b7d#x"), Split("4b7d", kNodesMax)) << "an invalid node";
 }
 
-TEST(Nodes, TheMainHostDecides) {
+TEST(Nodes, OnlyTheMainHostDecidesTheJob) {
   JobSpec spec;
   spec.groups = {{"0:1", "1 vCPU, 64 MiB", 2}};
   EXPECT_TRUE(spec.decides(0) && spec.decides(1));
@@ -87,7 +87,7 @@ TEST(Nodes, TheMainHostDecides) {
   EXPECT_TRUE(spec.decides(1));
 }
 
-TEST(Nodes, ProgramsAndContainerOptionsSurviveTheirRecord) {
+TEST(Nodes, HaveEqualProgramsAndContainerOptionsAfterWritingAndReading) {
   JobSpec spec;
   spec.queue.emplace();
   spec.contract = Contract::plain;

@@ -24,8 +24,8 @@ constexpr EnumTable<QuotaShare::Strategy> kStrategies{
      {QuotaShare::Strategy::lend, "LEND"},
      {QuotaShare::Strategy::lend_and_borrow, "LEND_AND_BORROW"}}};
 
-// True if the pattern matches the share. Case counts, unlike in the patterns of retry rules and
-// filters.
+// Returns true if the pattern matches the share. It is case-sensitive, unlike the patterns of retry
+// rules and filters.
 bool stands_for(std::string_view pattern, std::string_view share) {
   if (!pattern.ends_with('*')) return pattern == share;
   pattern.remove_suffix(1);

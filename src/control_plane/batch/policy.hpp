@@ -64,10 +64,10 @@ struct QuotaShare {
   domain::JobKey key;
   bool enabled = true;  // accepts new jobs
   std::vector<CapacityLimit> limits;
-  // reserve: other shares cannot use its idle capacity. lend: they can. lend_and_borrow: it can use
-  // theirs as well.
+  // reserve: other shares cannot use its idle capacity. lend: they can. lend_and_borrow: it can
+  // also use theirs.
   enum class Strategy { reserve, lend, lend_and_borrow } strategy = Strategy::reserve;
-  std::optional<int64_t> borrow_percent;  // of its own limits; unset: no limit
+  std::optional<int64_t> borrow_percent;  // of its own limits; nullopt: unlimited
   bool preempts_within = false;           // its jobs may preempt its jobs with a lower priority
   Json request = Json::object();
 
@@ -79,10 +79,10 @@ std::string quota_share_name(std::string_view queue, std::string_view share);  /
 // A resource that jobs need in addition to machines: licences, tokens of an API.
 struct ConsumableResource {
   domain::JobKey key;
-  bool replenishable = true;  // returned when an attempt ends; else each attempt uses it up
-  int64_t total = 0;          // if not replenishable, the quantity that is left
+  bool replenishable = true;  // true: attempts return it when they end; false: they use it up
+  int64_t total = 0;          // if not replenishable: the remaining quantity
   Instant created;
-  // of the last updates: a repeated update is not applied again
+  // The tokens of the last updates, by which repeated updates are recognised.
   std::vector<std::string> tokens = {};
 
   // The change in an update; not stored.
@@ -93,7 +93,7 @@ struct ConsumableResource {
 
 inline constexpr size_t kPoliciesMax = 500;            // per region, as AWS
 inline constexpr size_t kServiceEnvironmentsMax = 50;  // per region, as compute environments
-inline constexpr size_t kQuotaSharesOfQueueMax = 20;   // as many as a snapshot lists
+inline constexpr size_t kQuotaSharesOfQueueMax = 20;   // as many as AWS's snapshot of a queue lists
 // Per region: each change copies the catalog.
 inline constexpr size_t kConsumableResourcesMax = 5'000;
 inline constexpr size_t kWeightsMax = 500;                           // per policy, as AWS
@@ -102,7 +102,7 @@ inline constexpr int64_t kDecaySecondsDefault = 600;                 // as AWS
 inline constexpr int64_t kDecaySecondsMax = 604'800;                 // a week, as AWS
 inline constexpr int64_t kReservationPercentMax = 99;                // as AWS
 inline constexpr double kWeightMin = 0.0001, kWeightMax = 999.9999;  // as AWS
-// Clients repeat an update within seconds, and make fewer updates than this in that time.
+// Clients repeat an update within seconds; fewer updates than this happen in that time.
 inline constexpr size_t kUpdateTokensKept = 64;
 
 std::string_view to_string(QuotaShare::Strategy);  // "LEND_AND_BORROW"

@@ -55,7 +55,7 @@ std::string why(const Catalog& catalog, ResourceChange how, Resource resource) {
   return done ? "done" : done.error().message;
 }
 
-TEST(SchedulingPolicy, TheFirstPatternOfAShareGivesItsWeight) {
+TEST(SchedulingPolicy, HasTheWeightOfTheMatchingPattern) {
   SchedulingPolicy made = policy("p");
   made.weights = {{"UserA*", 0.5}, {"UserB", 2}};
   struct Row {
@@ -65,12 +65,12 @@ TEST(SchedulingPolicy, TheFirstPatternOfAShareGivesItsWeight) {
   for (const Row& row :
        {Row{"UserA", 0.5}, Row{"UserA1", 0.5}, Row{"UserB", 2}, Row{"UserB1", 1}, Row{"usera", 1}})
     EXPECT_EQ(made.weight_of(row.share), row.weight) << row.share;
-  EXPECT_EQ(made.decay(), 600) << "0 is the usual time";
+  EXPECT_EQ(made.decay(), 600) << "0 stands for the default";
   made.decay_seconds = 60;
   EXPECT_EQ(made.decay(), 60);
 }
 
-TEST(SchedulingPolicy, NoShareMayMatchTwoPatterns) {
+TEST(SchedulingPolicy, RejectsPatternsThatMatchTheSameShare) {
   const auto check = [](std::vector<std::string> patterns) {
     std::vector<ShareWeight> weights;
     for (std::string& pattern : patterns) weights.push_back({std::move(pattern), 1});
@@ -83,7 +83,7 @@ TEST(SchedulingPolicy, NoShareMayMatchTwoPatterns) {
   EXPECT_EQ(check({"a", "a"}), "the share identifiers a and a overlap");
 }
 
-TEST(Catalog, AQueuesPolicyIsReplacedByItsKindOnly) {
+TEST(Catalog, ReplacesAQueuesPolicyOnlyByTheSameKind) {
   using Kind = SchedulingPolicy::Kind;
   Catalog catalog;
   put(catalog, ResourceChange::create, service_environment("there"));
@@ -114,7 +114,7 @@ TEST(Catalog, AQueuesPolicyIsReplacedByItsKindOnly) {
             "the scheduling policy none does not exist");
 }
 
-TEST(Catalog, ServiceEnvironmentsAreForServiceQueues) {
+TEST(Catalog, RequiresServiceEnvironmentsForServiceQueues) {
   Catalog catalog;
   EXPECT_EQ(why(catalog, ResourceChange::create, queue("q")),
             "the service environment there does not exist");
@@ -129,7 +129,7 @@ TEST(Catalog, ServiceEnvironmentsAreForServiceQueues) {
   EXPECT_EQ(why(catalog, ResourceChange::remove, service_environment("there")), "done");
 }
 
-TEST(Catalog, QuotaSharesArePartsOfTheirQueue) {
+TEST(Catalog, ChecksQuotaSharesAgainstTheirQueue) {
   Catalog catalog;
   put(catalog, ResourceChange::create, service_environment("there"));
   put(catalog, ResourceChange::create, policy("quotas", SchedulingPolicy::Kind::quota_shares));
@@ -157,7 +157,7 @@ TEST(Catalog, QuotaSharesArePartsOfTheirQueue) {
   EXPECT_EQ(quota_share("q", "a").name(), "a");
 }
 
-TEST(ConsumableResource, UpdatesApplyToTheCurrentTotalOncePerToken) {
+TEST(ConsumableResource, AppliesAnUpdateOncePerToken) {
   struct Row {
     std::optional<int64_t> set;
     int64_t add;
@@ -178,7 +178,7 @@ TEST(ConsumableResource, UpdatesApplyToTheCurrentTotalOncePerToken) {
   }
   ConsumableResource change = licences(0);
   change.add = -3;
-  EXPECT_FALSE(updated(resource, change)) << "there are 2";
+  EXPECT_FALSE(updated(resource, change)) << "the total is 2";
   change.add = INT64_MAX;
   EXPECT_FALSE(updated(resource, change));
   change.add = 0;
@@ -190,7 +190,7 @@ TEST(ConsumableResource, UpdatesApplyToTheCurrentTotalOncePerToken) {
   EXPECT_EQ(resource.tokens.back(), change.token);
 }
 
-TEST(Catalog, PoliciesSharesAndResourcesSurviveTheirRecord) {
+TEST(Catalog, WritesAndReadsPoliciesSharesAndConsumableResourcesUnchanged) {
   SchedulingPolicy fair = policy("fair");
   fair.decay_seconds = 3600;
   fair.reservation_percent = 50;
@@ -226,7 +226,7 @@ TEST(Catalog, PoliciesSharesAndResourcesSurviveTheirRecord) {
   EXPECT_FALSE(quota_share_from_json({{"strategy", "STEAL"}}));
 }
 
-TEST(ConsumableResource, ATotalStaysWithinItsLimitHoweverItIsReached) {
+TEST(ConsumableResource, KeepsItsTotalWithinTheLimit) {
   Catalog catalog;
   ConsumableResource resource;
   resource.key = {"eu-west-1", "licences"};

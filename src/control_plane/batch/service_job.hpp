@@ -1,5 +1,5 @@
-// Shows a training job in a queue of AWS Batch as Batch does (a service job). It is an ordinary
-// training job, which both APIs show; its name is the id that Batch assigns.
+// Describes a training job in a queue of AWS Batch in Batch's terms (a service job). It is an
+// ordinary training job, which both APIs show; its name is the id that Batch assigns.
 //
 // Threads: pure functions. All require: job.spec.contract == domain::Contract::training.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace trainyard::batch {
 
-// `scheduled`: its hosts are placed on machines, and none has begun to prepare.
+// `scheduled`: its hosts are placed on machines, but none prepares yet.
 enum class ServiceStatus {
   submitted,
   pending,

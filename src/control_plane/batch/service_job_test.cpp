@@ -19,7 +19,7 @@ Job service_job(JobState state) {
   return job;
 }
 
-TEST(ServiceJob, StatusFollowsTheState) {
+TEST(ServiceJob, HasTheStatusOfItsState) {
   Job job = service_job(JobState::active);
   job.attempts.emplace_back().hosts.resize(2);
   EXPECT_EQ(to_string(service_status(job)), "SCHEDULED");
@@ -44,7 +44,7 @@ TEST(ServiceJob, StatusFollowsTheState) {
     }
 }
 
-TEST(ServiceJob, AnEndHasTheTextsThatRulesMatch) {
+TEST(ServiceJob, DescribesAnEndInTheTextsThatRetryRulesMatch) {
   struct Row {
     std::optional<Fault> fault;
     std::string failure;
@@ -69,7 +69,7 @@ TEST(ServiceJob, AnEndHasTheTextsThatRulesMatch) {
   }
 }
 
-TEST(ServiceJob, ItsReasonSaysWhyItWaitsOrHowItEnded) {
+TEST(ServiceJob, HasAStatusReasonWhenItWaitsOrHasEnded) {
   Job job = service_job(JobState::waiting);
   job.wait_reason = "waits for its turn";
   EXPECT_EQ(service_status_reason(job), "waits for its turn");
@@ -84,7 +84,7 @@ TEST(ServiceJob, ItsReasonSaysWhyItWaitsOrHowItEnded) {
   EXPECT_EQ(service_status_reason(service_job(JobState::active)), "");
 }
 
-TEST(ServiceJob, SurvivesItsRecord) {
+TEST(ServiceJob, IsEqualAfterWritingAndReading) {
   Job job = service_job(JobState::waiting);
   job.spec.queue->request = {{"serviceRequestPayload", "{}"}};
   job.spec.queue->share = "a";

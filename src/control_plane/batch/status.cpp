@@ -26,8 +26,8 @@ constexpr EnumTable<Stage> kStatusNames{"status of jobs",
                                          {Stage::succeeded, "SUCCEEDED"},
                                          {Stage::failed, "FAILED"}}};
 
-// AWS's text has the id of an instance. Here it is derived from the machine's name, so a machine
-// always has the same.
+// Returns the id of an instance, as in AWS's text. It is derived from the machine's name, so that a
+// machine always has the same id.
 std::string host_terminated(const std::string& machine) {
   const std::string id =
       machine.empty() ? "" : " i-" + to_hex(bytes_of(sha256(machine))).substr(0, kInstanceDigits);
@@ -50,8 +50,7 @@ std::string status_reason_of(Fault fault, const std::optional<int>& exit_code,
   return std::string(kContainerExited);
 }
 
-// AWS's text only says that the container has ended: adds the memory limit or the signal that ended
-// it.
+// Appends the memory limit or the signal that ended the container to AWS's text, which lacks it.
 std::string with_cause(std::string status_reason, const std::optional<int>& exit_code,
                        const std::string& failure) {
   if (status_reason != kContainerExited || !exit_code) return status_reason;
@@ -61,7 +60,7 @@ std::string with_cause(std::string status_reason, const std::optional<int>& exit
   return cause.empty() ? status_reason : status_reason + ": " + cause;
 }
 
-// "" unless the job was stopped early.
+// Returns the reason of a job that was stopped early; "" for other jobs.
 std::string reason_of_stop(const Job& job) {
   if (job.cancellation != Cancellation::no) return job.cancellation_reason;
   return job.stop_cause == StopCause::max_runtime ? "Job attempt duration exceeded timeout" : "";
@@ -127,7 +126,7 @@ AttemptEnd end_of(const Job& job, const Attempt& attempt) {
   AttemptEnd end;
   end.exit_code = attempt.exit_code;
   const bool last = job.attempt() && job.attempt()->number == attempt.number;
-  // An attempt that completed in spite of an interruption was not terminated.
+  // An attempt that completed despite an interruption was not terminated.
   if (attempt.interrupted && !(last && job.state == JobState::completed)) {
     end.status_reason = host_terminated(attempt.machine);
     end.reason = attempt.interruption;
@@ -136,7 +135,7 @@ AttemptEnd end_of(const Job& job, const Attempt& attempt) {
   const Fault fault = attempt.fault.value_or(Fault::algorithm);
   end.status_reason = status_reason_of(fault, attempt.exit_code, attempt.machine);
   end.reason = container_reason(fault, attempt.failure);
-  // The job's stop ended only the last attempt; earlier attempts had ended before it.
+  // The stop of the job ended only the last attempt.
   const bool stop_requested =
       job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
   if (last && stop_requested && attempt.interruption.empty())

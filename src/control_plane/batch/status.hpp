@@ -1,5 +1,5 @@
-// Shows a job as AWS Batch does: its status, the status reason, and the end of an attempt in the
-// texts that retry rules match. All require: job.spec.queue.
+// Describes a job in AWS Batch's terms: its status, the status reason, and the end of an attempt in
+// the texts that retry rules match. All functions require job.spec.queue.
 //
 // Threads: pure functions.
 #pragma once
@@ -20,11 +20,10 @@ std::string node_status_reason(const domain::Job& job, domain::HostIndex host);
 
 // Describes the end of an attempt of this job in AWS's texts, since retry rules match them.
 domain::AttemptEnd end_of(const domain::Job& job, const domain::Attempt& attempt);
-// Returns the reason of a container's end next to its exit code, without the container's own
-// output.
+// Returns the reason that is shown with a container's exit code, without the container's output.
 std::string container_reason(domain::Fault fault, const std::string& failure);
-// Returns the statusReason of an attempt that users see: the text that rules match, then the signal
-// or the memory limit that ended its container.
+// Returns the statusReason of an attempt: the text that retry rules match, then the signal or the
+// memory limit that ended its container.
 std::string attempt_status_reason(const domain::Job& job, const domain::Attempt& attempt);
 // Returns the statusReason: why it waits, or how it ended.
 std::string status_reason(const domain::Job& job);

@@ -24,7 +24,7 @@ Job batch_job(JobState state) {
   return job;
 }
 
-TEST(BatchJob, StatusFollowsTheState) {
+TEST(BatchJob, HasTheStatusOfItsState) {
   EXPECT_EQ(status_name(stage_of(batch_job(JobState::waiting))), "RUNNABLE");
   Job job = batch_job(JobState::waiting);
   job.awaits = {7};
@@ -48,7 +48,7 @@ TEST(BatchJob, StatusFollowsTheState) {
     }
 }
 
-TEST(BatchJob, ItsReasonIsTheUsersOwnWhenHeTookItBack) {
+TEST(BatchJob, HasTheReasonOfTheUserThatCancelledIt) {
   Job job = batch_job(JobState::stopped);
   job.cancellation = Cancellation::terminated;
   job.cancellation_reason = "enough";
@@ -58,7 +58,7 @@ TEST(BatchJob, ItsReasonIsTheUsersOwnWhenHeTookItBack) {
   EXPECT_EQ(status_reason(job), "Job attempt duration exceeded timeout");
 }
 
-TEST(BatchJob, AnAttemptsEndHasTheTextsThatRulesMatch) {
+TEST(BatchJob, DescribesTheEndOfAnAttemptInTheTextsThatRetryRulesMatch) {
   const std::string host = "Host EC2 (instance i-26f8567f256918229) terminated.";
   struct Row {
     std::optional<Fault> fault;
@@ -99,7 +99,7 @@ TEST(BatchJob, AnAttemptsEndHasTheTextsThatRulesMatch) {
   }
 }
 
-TEST(BatchJob, TheShownReasonNamesTheSignalOrTheMemoryLimit) {
+TEST(BatchJob, ShowsTheSignalOrTheMemoryLimitInTheReason) {
   const auto shown = [](std::optional<int> exit_code, const std::string& failure,
                         Fault fault = Fault::algorithm) {
     Job job = batch_job(JobState::failed);
@@ -122,7 +122,7 @@ TEST(BatchJob, TheShownReasonNamesTheSignalOrTheMemoryLimit) {
   EXPECT_EQ(shown(137, "it was lost", Fault::internal), "Task stopped by an internal error");
 }
 
-TEST(BatchJob, AnInterruptedAttemptLostItsHostUnlessItHadFinished) {
+TEST(BatchJob, ShowsALostHostForAnInterruptedAttemptUnlessItHadFinished) {
   Job job = batch_job(JobState::waiting);
   Attempt& attempt = job.attempts.emplace_back();
   attempt.machine = "box";
@@ -134,7 +134,7 @@ TEST(BatchJob, AnInterruptedAttemptLostItsHostUnlessItHadFinished) {
   EXPECT_EQ(end_of(job, attempt).status_reason, "Essential container in task exited");
 }
 
-TEST(BatchJob, AContainerFindsWhereItIs) {
+TEST(BatchJob, HasVariablesThatIdentifyItInItsContainer) {
   Attempt attempt;
   attempt.number = 2;
   attempt.environment = "box";
@@ -145,7 +145,7 @@ TEST(BatchJob, AContainerFindsWhereItIs) {
                                                 {"AWS_BATCH_JOB_ATTEMPT", "2"}}));
 }
 
-TEST(BatchJob, AChildOfAnArrayFindsItsIndex) {
+TEST(BatchJob, HasAVariableWithTheIndexOfAChild) {
   Job array = batch_job(JobState::failed);
   array.number = 40;
   array.spec.array.size = 3;

@@ -46,7 +46,7 @@ struct ExternalObjects {
 // A ledger in a PostgreSQL database, for several servers of which one writes.
 struct LedgerDatabase {
   std::string url;       // "postgresql://ledger@db.lan/ledger"
-  std::string password;  // "": of the URL, of PGPASSWORD or of libpq's password file
+  std::string password;  // "": taken from the URL, PGPASSWORD or libpq's password file
   Duration lease = 3s;   // a standby takes over if the writer does not renew it within this time
 };
 
@@ -54,63 +54,64 @@ struct LedgerDatabase {
 struct LogWebhook {
   std::string name;
   std::string url;
-  std::string authorization;  // the value of that header; "": none
+  std::string authorization;  // the value of the header Authorization; "": none
   std::string ca_bundle;      // PEM file; "": the system's
-  // ARNs of streams and functions that requests name instead of the webhook.
+  // ARNs of streams and functions. Requests with one of them use this webhook.
   std::vector<std::string> stands_for;
 };
 
-// A resource outside this server, whose logs clients put into a log group, as a delivery source.
+// A delivery source: a resource outside of this server, whose logs clients put into a log group.
 struct LogSource {
   std::string arn;
   std::string log_type;
   std::string log_group;
 };
 
-// Jobs run on the nodes of a Slurm cluster.
+// The settings of a server whose jobs run on the nodes of a Slurm cluster.
 struct Slurm {
   launch::SlurmPlacement placement;
-  // by the name of a job queue, and by instance type: "ml.g5.xlarge"
+  // By job queue, by instance type ("ml.g5.xlarge"), and by user.
   std::map<std::string, launch::SlurmPlacement> of_queues, of_instance_types, of_users;
   bool require_user = false;
-  // the Unix accounts for which jobs run, by user or role; empty: the server's own for all
+  // The Unix accounts as which jobs run, by user or role; empty: all run as the server's account.
   launch::UnixUserRules unix_users;
-  std::string user_directory = "/var/tmp/trainyard-node";  // of accounts on nodes, with "-UID"
-  uint16_t first_port = 20'000, last_port = 29'999;  // UDP, between their hosts on several nodes
+  // The directory of an account on nodes, without its suffix "-UID".
+  std::string user_directory = "/var/tmp/trainyard-node";
+  uint16_t first_port = 20'000, last_port = 29'999;  // UDP, between hosts on several nodes
   std::string config_file;                           // slurm.conf; "": Slurm's default
-  std::string rest_url;                              // of slurmrestd; "": by Slurm's programs
+  std::string rest_url;                              // slurmrestd's; "": Slurm's programs are used
   std::string rest_version = "v0.0.38";
-  std::string rest_user = "root";  // of the token
+  std::string rest_user = "root";  // the user of the token
   std::string rest_token_file;     // a JWT, read again for each request
   std::string rest_ca_bundle;      // PEM file; "": the system's
-  std::string server_address;      // of this server, for nodes; "": the host of `listen`
+  std::string server_address;      // where nodes reach this server; "": the host of `listen`
   std::string agents_listen;       // HOST:PORT for agents; "": a socket in the data directory
   std::string node_directory = "/var/lib/trainyard-node";
-  std::string program_directory;  // of our programs on nodes; "": as on this machine
-  Duration time_margin = 30min;   // added to a job's own limit of its run time
-  Duration idle_max = 5s;         // a child's Slurm job waits so long for another child
+  std::string program_directory;  // of Trainyard's programs on nodes; "": as on this machine
+  Duration time_margin = 30min;   // added to a job's run time limit
+  Duration idle_max = 5s;         // the time that a child's Slurm job waits for another child
 };
 
-// Jobs run in pods of a Kubernetes cluster.
+// The settings of a server whose jobs run in pods of a Kubernetes cluster.
 struct Kubernetes {
   launch::KubernetesPlacement placement;
-  // by the name of a job queue, and by instance type: "ml.g5.xlarge"
+  // By job queue, and by instance type ("ml.g5.xlarge").
   std::map<std::string, launch::KubernetesPlacement> of_queues, of_instance_types;
   std::string kubeconfig;      // a file, as JSON; "": the service account of this server's pod
   std::string context;         // in the kubeconfig; "": its current one
-  std::string name_space;      // where pods run; "": the context's, or that of this server's pod
-  std::string image;           // with our programs, as nodes pull it
+  std::string name_space;      // where pods run; "": the context's, or the one of this server's pod
+  std::string image;           // the image with Trainyard's programs, as nodes pull it
   std::string server_address;  // where pods reach this server; "": the host of `listen`
   std::string agents_listen;   // HOST:PORT for agents
   std::string node_directory = "/var/lib/trainyard-node";  // in the pods
   std::string program_directory = "/opt/trainyard/bin";    // in the image
-  Duration time_margin = 30min;  // added to a job's own limit of its run time
+  Duration time_margin = 30min;                            // added to a job's run time limit
 };
 
 struct Config {
   std::string account_id;                          // "": generated at the first start
   std::vector<policy::ConfiguredKey> access_keys;  // empty: one is generated at the first start
-  // users, groups, roles and policies; its keys are `access_keys`
+  // Users, groups, roles and policies, without access keys.
   policy::IdentitySeed identities;
   bool open_roles = false;           // undefined roles may do everything
   std::string region = "us-east-1";  // the default region that `env` sets
@@ -119,7 +120,7 @@ struct Config {
   std::vector<policy::Peer> peers;       // servers that act on behalf of principals of this one
   std::optional<LedgerDatabase> ledger;  // unset: a file of the data directory
   std::string catalogue_url;             // PostgreSQL; "": the embedded catalogue
-  std::string catalogue_query_url;       // the same, with a read-only role; "": catalogue_url
+  std::string catalogue_query_url;       // with a read-only role; "": catalogue_url
   std::string listen = "127.0.0.1:4566";
   bool allow_plain_http_from_other_machines = false;
   os::LogFileSettings log;         // of the server; without a path: standard error
@@ -131,12 +132,12 @@ struct Config {
   std::optional<ExternalObjects> objects;     // unset: the embedded directory
   std::vector<launch::Machine> machines;      // empty: development mode, all of this machine
   std::optional<Slurm> slurm;                 // unset: jobs run on this machine
-  std::optional<Kubernetes> kubernetes;       // the same
+  std::optional<Kubernetes> kubernetes;       // unset: jobs run on this machine
   std::vector<domain::InstanceQuota> quotas;  // limits of instances that training jobs use at once
   std::map<std::string, domain::Image> images;
   domain::ImagePolicy image_policy;  // for images that are not in `images`
   std::vector<domain::RegistryLogin> registry_logins;
-  // of unpacked images; unused ones beyond it are removed
+  // The space of unpacked images; beyond it unused ones are removed.
   uint64_t images_bytes_max = uint64_t{100} << 30;
   domain::EgressSettings egress_settings;
   domain::FileSystems file_systems;
@@ -145,8 +146,8 @@ struct Config {
   NotificationSettings notifications;  // endpoints, mail and commands of SNS
   domain::FileSystems volumes;         // by the path in requests for Batch's jobs
   std::vector<std::string> devices;    // device files that jobs may use
-  bool copy_channels = false;          // channels in File mode, instead of mounting them
-  bool clear_gpus = true;              // overwrites the memory of GPUs between jobs
+  bool copy_channels = false;          // true: channels in File mode are copied, not mounted
+  bool clear_gpus = true;              // true: the memory of GPUs is overwritten between jobs
   domain::PosixUsers posix_users;      // the users with which jobs access file_systems and volumes
   // Containers that cannot have a user namespace run without one; otherwise their jobs fail.
   bool best_effort_isolation = false;
@@ -157,7 +158,7 @@ struct Config {
   double spot_interruptions_per_host_hour = 0;
   int64_t spot_seed = 0;        // for the random interruptions
   std::string spot_trace_file;  // CSV (reconcile/spot.hpp); "": none
-  // a host without output and load is then reported as hanging; 0: never
+  // A host without output and load for this time is reported as hanging; 0: never.
   Duration stalled_after = 30min;
   std::optional<Duration> log_retention;  // older events are removed; unset: never, as on AWS
   std::vector<LogWebhook> log_webhooks;   // where subscription filters may send log events
@@ -172,7 +173,7 @@ struct Config {
   Duration upload_lifetime = 7 * 24h;     // of incomplete multipart uploads
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::string network_pool = "10.201.0.0/16";
-  networks::Egress egress;  // networks for jobs, and the services that other members name
+  networks::Egress egress;  // networks that jobs may reach, and services that other members name
   std::map<std::string, std::vector<networks::EgressRule>> egress_of_roles;  // by name or ARN
 };
 

@@ -15,7 +15,7 @@ Config read(const std::string& text) {
   return config ? *config : Config();
 }
 
-TEST(Config, DeprecatedKeysAreAccepted) {
+TEST(Config, AcceptsDeprecatedKeys) {
   const Config present = read(
       "[[machine]]\nname = 'a'\ncpus = 1.0\nmemory_gib = 1.0\ntopology = 'rack-1'\n"
       "[[quota]]\nuser = 'ana'\ninstance_type = 'ml.m5.large'\ncount = 1");
@@ -35,7 +35,7 @@ TEST(Config, DeprecatedKeysAreAccepted) {
   EXPECT_NE(both.error().message.find("unknown key 'who'"), std::string::npos);
 }
 
-TEST(Config, AnEmptyFileHasTheDefaults) {
+TEST(Config, HasDefaultsForAnEmptyFile) {
   const Config config = read("");
   EXPECT_EQ(config.listen, "127.0.0.1:4566");
   EXPECT_EQ(config.region, "us-east-1");
@@ -45,7 +45,7 @@ TEST(Config, AnEmptyFileHasTheDefaults) {
   EXPECT_TRUE(config.clear_gpus);
 }
 
-TEST(Config, SlurmPlacesByQueueAndInstanceType) {
+TEST(Config, HasSlurmPlacementsByQueueAndInstanceType) {
   EXPECT_FALSE(read("").slurm);
   const Config config = read(R"(
     [slurm]
@@ -77,7 +77,7 @@ TEST(Config, SlurmPlacesByQueueAndInstanceType) {
   EXPECT_EQ(config.slurm->rest_version, "v0.0.38");
 }
 
-TEST(Config, SlurmRunsJobsForUnixAccounts) {
+TEST(Config, HasUnixAccountsForSlurm) {
   const Config config = read(R"(
     [slurm]
     agents_listen = "10.0.0.1:4570"
@@ -106,7 +106,7 @@ TEST(Config, SlurmRunsJobsForUnixAccounts) {
     EXPECT_FALSE(parse_config(wrong, "server.toml")) << wrong;
 }
 
-TEST(Config, SlurmRejectsInvalidAndUnknownSettings) {
+TEST(Config, RejectsInvalidAndUnknownSettingsOfSlurm) {
   for (const char* wrong :
        {"partition = 'a b'", "qos = '--uid=0'", "agents_listen = '10.0.0.1:0'",
         "agents_listen = '10.0.0.1'", "rest_url = 'slurm.lan'", "rest_url = 'http://slurm.lan'",
@@ -117,7 +117,7 @@ TEST(Config, SlurmRejectsInvalidAndUnknownSettings) {
     EXPECT_FALSE(parse_config(std::string("[slurm]\n") + wrong, "server.toml")) << wrong;
 }
 
-TEST(Config, KubernetesPlacesByQueueAndInstanceType) {
+TEST(Config, HasKubernetesPlacementsByQueueAndInstanceType) {
   EXPECT_FALSE(read("").kubernetes);
   const Config config = read(R"(
     [kubernetes]
@@ -147,7 +147,7 @@ TEST(Config, KubernetesPlacesByQueueAndInstanceType) {
   EXPECT_EQ(kubernetes.time_margin, 5min);
 }
 
-TEST(Config, KubernetesRejectsInvalidAndMissingSettings) {
+TEST(Config, RejectsInvalidAndMissingSettingsOfKubernetes) {
   const std::string least = "[kubernetes]\nimage = 'a'\nagents_listen = '10.0.0.1:4570'\n";
   ASSERT_TRUE(parse_config(least, "server.toml"));
   for (const char* wrong :
@@ -239,7 +239,7 @@ constexpr const char* kEachSubject = R"(
     lease_seconds = 4.5
 )";
 
-TEST(Config, EachSubjectIsRead) {
+TEST(Config, ReadsAllTables) {
   const Config config = read(kEachSubject);
   EXPECT_EQ(config.account_id, "210987654321");
   EXPECT_TRUE(config.open_roles && config.best_effort_isolation && config.copy_channels);
@@ -282,7 +282,7 @@ TEST(Config, EachSubjectIsRead) {
   EXPECT_EQ(config.ledger->lease, 4'500ms);
 }
 
-TEST(Config, WholeNumbersAreAcceptedWhereNumbersAre) {
+TEST(Config, AcceptsWholeNumbersForAnyNumber) {
   const Config config = read(R"(
       [[machine]]
       name = "box"
@@ -305,7 +305,7 @@ TEST(Config, WholeNumbersAreAcceptedWhereNumbersAre) {
   EXPECT_EQ(config.prices.find("us-east-1", "ml.m5.large")->on_demand, 1);
 }
 
-TEST(Config, FilesAreFoundNextToTheConfiguration) {
+TEST(Config, ResolvesRelativePathsNextToTheFile) {
   const os::TemporaryDirectory directory;
   const std::string document = R"({"Version":"2012-10-17","Statement":[]})";
   std::ofstream(directory.path() + "/read.json") << document;
@@ -396,7 +396,7 @@ constexpr Refused kRefused[] = {
     {"a = ", "reading the config server.toml"},
 };
 
-TEST(Config, ErrorsNameTheKeyAndTheExpectedValue) {
+TEST(Config, NamesTheKeyAndTheExpectedValueInErrors) {
   for (const auto& row : kRefused) {
     const auto config = parse_config(row.text, "server.toml");
     ASSERT_FALSE(config) << row.text;

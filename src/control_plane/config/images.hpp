@@ -11,7 +11,7 @@
 
 namespace trainyard::config {
 
-// `directory`: of the configuration file, with a slash at its end.
+// `directory` is the configuration file's, with a slash at its end.
 Result<void> read_images(Table& root, const std::string& directory, Config& config);
 
 }  // namespace trainyard::config

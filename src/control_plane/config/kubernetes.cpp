@@ -18,7 +18,7 @@ bool is_plain(std::string_view text, size_t bytes_max) {
          std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
 }
 
-// The name of an object: it becomes a part of paths.
+// Reads the name of an object, which becomes a part of paths.
 Result<void> read_name(Table& table, const char* key, std::string& into) {
   TRY(table.read(key, into));
   const auto alphanumeric = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
@@ -39,7 +39,7 @@ Result<void> read_plain(Table& table, const char* key, std::string& into) {
   return {};
 }
 
-// "dedicated=training:NoSchedule", as `kubectl taint` has it; without "=value" any value.
+// Parses "dedicated=training:NoSchedule", as in `kubectl taint`; without "=value": any value.
 Result<launch::KubernetesToleration> parse_toleration(std::string_view text) {
   constexpr std::array kEffects = {"", "NoSchedule", "PreferNoSchedule", "NoExecute"};
   launch::KubernetesToleration toleration;

@@ -7,13 +7,13 @@
 namespace trainyard::config {
 namespace {
 
-constexpr int64_t kLogBytesMin = 64 << 10;  // some hundred lines: less is rotated all the time
+constexpr int64_t kLogBytesMin = 64 << 10;  // some hundred lines: smaller files rotate too often
 constexpr int64_t kLogBytesMax = int64_t{1} << 40;  // a tebibyte: a larger number is a mistake
 constexpr int64_t kLogFilesMax = 1'000;             // each is renamed at each rotation
 constexpr int64_t kConnectionsPerJobMax = 1 << 20;  // more than a machine's connection table holds
 
-// Reads the lists of networks. `deny` comes before `allow`, since the first of two equal networks
-// decides.
+// Reads the lists of networks. `deny` is read before `allow`, since the first of two equal networks
+// applies.
 Result<void> read_egress(Table& table, std::vector<networks::EgressRule>& rules) {
   for (const bool allowed : {false, true}) {
     const char* key = allowed ? "allow" : "deny";

@@ -8,7 +8,7 @@
 
 namespace trainyard::config {
 
-// `directory`: of the configuration file, with a slash at its end.
+// `directory` is the configuration file's, with a slash at its end.
 Result<void> read_network(Table& root, const std::string& directory, Config& config);
 
 // Checks that a listener's address is ADDRESS:PORT, with an IPv6 address in brackets.

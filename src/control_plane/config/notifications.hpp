@@ -22,14 +22,14 @@ struct MailServer {
   std::string from;  // an address
   std::string user, password;
   std::string ca_bundle;    // PEM file; "": the system's
-  bool require_tls = true;  // of smtp://: STARTTLS; without it the mail is not sent
+  bool require_tls = true;  // for smtp://: mail is only sent with STARTTLS
 };
 
 // A command line that topics may start.
 struct NotificationCommand {
   std::vector<std::string> arguments;  // the first is an absolute path
-  std::vector<std::string> topics;     // names; "*": all
-  Duration at_most = 30s;
+  std::vector<std::string> topics;     // the names of topics that may start it; "*": all
+  Duration at_most = 30s;              // the longest run time
 };
 
 struct NotificationSettings {
@@ -40,7 +40,7 @@ struct NotificationSettings {
   std::map<std::string, NotificationCommand> commands;
 };
 
-// `directory`: of relative paths.
+// Relative paths are below `directory`.
 Result<void> read_notifications(Table& root, const std::string& directory,
                                 NotificationSettings& settings);
 

@@ -9,9 +9,8 @@
 
 namespace trainyard::config {
 
-// `directory`: of the configuration file, "" or ending in '/'. `file` is next to it, or an
-// absolute path.
-// `key`: the key of the table that names the file.
+// `directory` is the configuration file's, "" or with a slash at its end. `file` is a path in it,
+// or an absolute path. `key` is the key of the table that has the path.
 Result<std::string> read_password_file(const Table& table, const std::string& directory,
                                        const std::string& file, const char* key = "password_file");
 

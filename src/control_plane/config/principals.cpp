@@ -7,7 +7,7 @@ namespace trainyard::config {
 namespace {
 
 constexpr double kRatePerSecondMax = 1e6;  // requests: far above the server's capacity
-constexpr double kBurstSecondsMax = 3600;  // at the full rate: more would not limit anything
+constexpr double kBurstSecondsMax = 3600;  // a larger burst would not limit anything
 
 // Reads [posix_users]: NAME = "UID:GID".
 Result<void> read_posix_users(const std::map<std::string, std::string>& texts,
@@ -35,8 +35,8 @@ Result<void> read_rate_limits(Table table, policy::RateLimits& limits) {
   return {};
 }
 
-// Reads a policy document: text in `key`, or the name of a file next to the config in KEY_file. ""
-// if neither is given.
+// Reads a policy document: the text in `key`, or the file in KEY_file, next to the config. Returns
+// "" if neither is given.
 Result<std::string> read_document(Table& table, const std::string& key,
                                   const std::string& directory) {
   const std::string file_key = key + "_file";
@@ -50,7 +50,7 @@ Result<std::string> read_document(Table& table, const std::string& key,
   return os::read_file(file, policy::kDocumentBytesMax).in("reading " + table.name(file_key));
 }
 
-// Reads the keys that users, groups and roles have in common.
+// Reads the keys that users, groups and roles share.
 Result<policy::SeedEntity> read_entity(Table& table, const std::string& directory) {
   policy::SeedEntity entity;
   TRY(table.read("name", entity.name));

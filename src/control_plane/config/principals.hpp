@@ -17,12 +17,12 @@ inline constexpr std::string_view kUserAccepted = "1 to 64 letters, digits or an
 inline constexpr std::string_view kPrincipalAccepted =
     "the name of a user or a role: 1 to 64 letters, digits or any of +=,.@_-";
 
-// True for a name of 1 to 64 characters that IAM allows.
+// Returns true for a name of 1 to 64 characters that IAM allows.
 bool is_user(const std::string& name);
 // Reads the keys `users` and `roles` of a table: the principals that may use a shared directory.
 Result<void> read_sharing(Table& table, domain::FileSystem& file_system);
 
-// `directory`: of the configuration file, with a slash at its end.
+// `directory` is the configuration file's, with a slash at its end.
 Result<void> read_principals(Table& root, const std::string& directory, Config& config);
 
 }  // namespace trainyard::config

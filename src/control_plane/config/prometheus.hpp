@@ -18,7 +18,7 @@ class Table;
 // A bearer token that scrapes metrics.
 struct MetricsToken {
   std::string token;
-  std::string user;  // whose rights it has; "": the owner's
+  std::string user;  // the token has this user's rights; "": the owner's
 };
 
 // A receiver of metrics, by Prometheus' remote write protocol or by OTLP/HTTP.
@@ -32,13 +32,13 @@ struct RemoteWriteTarget {
 
 struct PrometheusSettings {
   std::vector<MetricsToken> tokens;             // for scrapes
-  std::vector<RemoteWriteTarget> remote_write;  // and those of OTLP
-  int64_t series_of_job_max = 1'000;            // metrics of one job that scrapes have
+  std::vector<RemoteWriteTarget> remote_write;  // also the receivers of OTLP
+  int64_t series_of_job_max = 1'000;            // metrics of one job in scrapes
   int64_t series_max = 100'000;                 // metrics of all running jobs, in memory
   int64_t scrape_series_max = 50'000;           // metrics of jobs in one scrape
 };
 
-// `directory`: of relative paths.
+// Relative paths are below `directory`.
 Result<void> read_prometheus(Table& root, const std::string& directory,
                              PrometheusSettings& settings);
 

@@ -26,7 +26,7 @@ struct PrometheusConfig : testing::Test {
   }
 };
 
-TEST_F(PrometheusConfig, TokensAndReceiversAreRead) {
+TEST_F(PrometheusConfig, HasTokensAndReceivers) {
   write("scrape.token", "a-token-of-17-byte\n");
   write("mimir", "Bearer secret\n");
   const auto config = read(R"(
@@ -53,7 +53,7 @@ TEST_F(PrometheusConfig, TokensAndReceiversAreRead) {
   EXPECT_EQ(settings.remote_write[0].ca_bundle, directory.path() + "/ca.pem");
 }
 
-TEST_F(PrometheusConfig, ReceiversOfOtlpHaveHeaders) {
+TEST_F(PrometheusConfig, HasTheHeadersOfOtlpReceivers) {
   write("datadog", "dd-api-key: secret\n\nx-scope-orgid:a: b\n");
   const auto config = read(
       "[[otlp]]\nname = 'datadog'\nurl = 'http://agent:4318/v1/metrics'\n"
@@ -65,7 +65,7 @@ TEST_F(PrometheusConfig, ReceiversOfOtlpHaveHeaders) {
   EXPECT_EQ(target.headers, (Headers{{"dd-api-key", "secret"}, {"x-scope-orgid", "a: b"}}));
 }
 
-TEST_F(PrometheusConfig, WrongValuesAreNamed) {
+TEST_F(PrometheusConfig, NamesInvalidValues) {
   write("no-header", "secret\n");
   write("short", "secret");
   write("blank", "a token with blanks in it");

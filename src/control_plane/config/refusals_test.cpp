@@ -1,6 +1,6 @@
-// Gives each key of the configuration file a value of a wrong type, and each number one out of its
-// range. The keys come from the readers, which list them in the error for an unknown key, so that a
-// key without a row fails.
+// Tests each key of the configuration file with a value of a wrong type, and each number with a
+// value out of its range. The readers list their keys in the error for an unknown key, so that a
+// key without a row in this file fails.
 
 #include <gtest/gtest.h>
 
@@ -24,9 +24,9 @@ constexpr const char* kPod = "image = 'a'\nagents_listen = '10.0.0.1:4570'\n";
 constexpr const char* kCluster = "[kubernetes]\nimage = 'a'\nagents_listen = '10.0.0.1:4570'\n";
 
 struct Subject {
-  std::string_view path;       // as errors have it; "": keys outside of tables
-  const char* needed = "";     // lines of the keys that the table needs
-  const char* preceding = "";  // tables that it needs
+  std::string_view path;       // as in errors; "": keys outside of tables
+  const char* needed = "";     // the lines of its required keys
+  const char* preceding = "";  // the tables that it requires
 };
 
 constexpr Subject kSubjects[] = {
@@ -353,7 +353,7 @@ std::string name_of(std::string_view table, std::string_view key) {
   return (table.empty() ? "" : std::string(table) + ".") + std::string(key);
 }
 
-// A file in which a table has the value for the key, and the keys that it needs.
+// Makes a file in which a table has the value for the key, and its required keys.
 std::string file_with(const Subject& subject, std::string_view key, const std::string& value) {
   std::string text = subject.preceding;
   if (!subject.path.empty()) text += "[" + std::string(subject.path) + "]\n";
@@ -400,9 +400,9 @@ void expect_parts(const std::string& error, const std::vector<std::string>& part
     EXPECT_NE(error.find(part), error.npos) << "without " << part << ": " << error;
 }
 
-constexpr const char* kDate = "2026-11-20";  // of no key's type
+constexpr const char* kDate = "2026-11-20";  // no key has this type
 
-TEST(ConfigRefusals, EachKeyNamesItsTypeAndTheRejectedValue) {
+TEST(ConfigRefusals, NameTheTypeOfEachKeyAndTheRejectedValue) {
   for (const Subject& subject : kSubjects) {
     for (const auto& key : known_keys(subject)) {
       const std::string name = name_of(subject.path, key);
@@ -423,7 +423,7 @@ TEST(ConfigRefusals, EachKeyNamesItsTypeAndTheRejectedValue) {
   }
 }
 
-TEST(ConfigRefusals, ValuesOutOfRangeAreNamedWithTheRange) {
+TEST(ConfigRefusals, NameTheRangeOfEachNumber) {
   for (const Row& row : kRows) {
     if (!row.value) continue;
     const std::string error = error_of(subject_of(row), row.key, row.value);
@@ -432,7 +432,7 @@ TEST(ConfigRefusals, ValuesOutOfRangeAreNamedWithTheRange) {
   }
 }
 
-TEST(ConfigRefusals, EachNumberHasARange) {
+TEST(ConfigRefusals, ExistForTheRangeOfEachNumber) {
   for (const Row& row : kRows) {
     const std::string name = name_of(row.table, row.key);
     const bool number = row.type == kNumber || row.type == kWhole;
@@ -443,7 +443,7 @@ TEST(ConfigRefusals, EachNumberHasARange) {
   }
 }
 
-TEST(ConfigRefusals, RowsAreOfKnownKeys) {
+TEST(ConfigRefusals, HaveNoRowsOfUnknownKeys) {
   std::map<std::string_view, std::set<std::string>> known;
   for (const Subject& subject : kSubjects)
     for (auto& key : known_keys(subject)) known[subject.path].insert(std::move(key));
@@ -451,7 +451,7 @@ TEST(ConfigRefusals, RowsAreOfKnownKeys) {
     EXPECT_TRUE(known[row.table].contains(std::string(row.key))) << name_of(row.table, row.key);
 }
 
-TEST(ConfigRefusals, LongValuesAreShortened) {
+TEST(ConfigRefusals, ShortenLongValues) {
   const std::string error = error_of({""}, "account_id", "'" + std::string(1000, '7') + "'");
   expect_parts(error,
                {"account_id must be twelve digits, not \"777", "...\" (line 2 of the file)"});
@@ -463,7 +463,7 @@ TEST(ConfigRefusals, LongValuesAreShortened) {
       {"jobs.devices must be a list of strings, not [1, 2, 3", "... (line 3 of the file)"});
 }
 
-TEST(ConfigRefusals, ValuesOfEachTypeAreShownAsTheFileHasThem) {
+TEST(ConfigRefusals, ShowValuesOfEachTypeAsInTheFile) {
   for (const auto& [value, shown] : std::initializer_list<std::pair<const char*, const char*>>{
            {"true", "true"},
            {"-7", "-7"},
@@ -479,7 +479,7 @@ TEST(ConfigRefusals, ValuesOfEachTypeAreShownAsTheFileHasThem) {
                {"posix_users must be a table of strings, not \"ana\""});
 }
 
-TEST(ConfigRefusals, MissingKeysAreNamedWithWhatTheyMustBe) {
+TEST(ConfigRefusals, NameMissingKeysAndWhatTheyMustBe) {
   for (const auto& [text, error] : std::initializer_list<std::pair<const char*, const char*>>{
            {"[[machine]]\nname = 'a'",
             "machine[0].cpus is missing: it must be greater than 0, and"},

@@ -9,7 +9,7 @@
 namespace trainyard::config {
 namespace {
 
-constexpr size_t kShownBytesMax = 80;  // of a value: the line number leads to the rest
+constexpr size_t kShownBytesMax = 80;  // of a value; the line number shows where the rest is
 
 void append_escaped(char byte, std::string& text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
@@ -26,7 +26,7 @@ void append_escaped(char byte, std::string& text) {
   }
 }
 
-// Stops soon after the limit: the rest is cut off.
+// Stops soon after the limit, since the rest is not shown.
 bool separate(size_t index, std::string& text) {
   if (index > 0) text += ", ";
   return text.size() <= kShownBytesMax;
@@ -76,7 +76,7 @@ std::string format_text(std::string_view text) {
 std::string format_value(const toml::value& value) {
   std::string text;
   append(value, text);
-  // Quotes and escapes of a string do not count, so that its end stays visible.
+  // The quotes of a string do not count, so that its end stays visible.
   return value.is_string() ? text : shorten(text, kShownBytesMax);
 }
 
@@ -90,7 +90,7 @@ std::string_view describe_type(const toml::value& value) {
 }
 
 std::string format_number(double number) {
-  // Whole numbers below this read as people write them: 1000000 rather than 1e+06.
+  // Whole numbers below this are shown in full: 1000000 rather than 1e+06.
   constexpr double kFixedMax = 1e15;
   const bool whole = std::abs(number) < kFixedMax && number == std::trunc(number);
   char text[32];

@@ -9,7 +9,7 @@
 
 namespace trainyard::config {
 
-// `directory`: of the configuration file, "" or ending in '/'.
+// `directory` is the configuration file's, "" or with a slash at its end.
 Result<void> read_storage(Table& root, const std::string& directory, Config& config);
 
 }  // namespace trainyard::config

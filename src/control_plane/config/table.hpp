@@ -1,4 +1,4 @@
-// Table reads one table of the configuration file, and records which keys are known, so that others
+// Table reads one table of the configuration file, and records the known keys, so that unknown ones
 // can be rejected.
 //
 // Threads: confined to one.
@@ -22,7 +22,7 @@
 
 namespace trainyard::config {
 
-// The accepted values of a number, with its ends.
+// The accepted values of a number, including both ends.
 template <class T>
 struct Range {
   T least, most;
@@ -47,7 +47,8 @@ class Table {
   Table(const toml::value& value, std::string location)
       : value_(value), location_(std::move(location)) {}
 
-  // Leaves `into` as it is without the key. A whole number is also accepted where any number is.
+  // Reads the value of a key; without the key, `into` stays as it is. A double may be written as a
+  // whole number.
   template <class T>
   Result<void> read(const char* key, T& into) {
     known_.insert(key);
@@ -67,7 +68,8 @@ class Table {
     }
   }
 
-  // Also rejects a number outside of the range, and a missing one if `into` is outside of it.
+  // Reads a number. Also rejects a number outside of the range, and a missing key if the default in
+  // `into` is outside of it.
   template <class T>
   Result<void> read(const char* key, T& into, const std::type_identity_t<Range<T>>& range) {
     TRY(read(key, into));
@@ -83,14 +85,14 @@ class Table {
     return {};
   }
 
-  // Errors have the type of the value instead of the value.
+  // Reads a secret value: errors show only its type.
   template <class T>
   Result<void> read_secret(const char* key, T& into) {
     secrets_.insert(key);
     return read(key, into);
   }
 
-  // Also accepts the former name of the key, until the next version.
+  // Also accepts the deprecated name of the key.
   template <class T>
   Result<void> read_renamed(const char* key, const char* deprecated, T& into) {
     if (value_.contains(key) || !value_.contains(deprecated)) return read(key, into);
@@ -133,13 +135,13 @@ class Table {
     return {};
   }
 
-  // Rejects the value of a key, or its absence. `accepted` stands behind "must be".
+  // Returns the error for an invalid or missing value. `accepted` follows "must be" in the text.
   Error refused(const std::string& key, std::string_view accepted) const;
-  // Rejects an element of a list, or a part of a value.
+  // Returns the error for an invalid element of a list, or part of a value.
   Error refused_element(const std::string& key, std::string_view element,
                         std::string_view accepted) const;
 
-  // Rejects unknown keys. Requires: every known key was read.
+  // Returns an error if the table has unknown keys. Requires: all known keys were read.
   Result<void> nothing_else() const;
 
   bool has(const char* key) const { return value_.contains(key); }

@@ -1,5 +1,5 @@
-// Finds settings that are valid, but probably not what the operator wants: more capacity than the
-// machine has, and limits and permissions of users who do not exist.
+// Finds settings that are valid, but probably mistakes: more capacity than the machine has, and
+// limits and permissions of users that do not exist.
 //
 // Threads: pure. Errors: none.
 #pragma once
@@ -13,9 +13,9 @@
 
 namespace trainyard::config {
 
-// Returns a sentence for each such setting, which names its key. `here`: the machine that the
-// server runs on. `identities`: the users, roles and keys of the config and of the ledger; users
-// that `aws iam` makes later end the warning.
+// Returns a sentence for each such setting, with its key. `here` is the machine of the server.
+// `identities` has the users, roles and keys of the config and of the ledger; so a warning ends
+// when `aws iam` creates the user.
 std::vector<std::string> warnings_of(const Config& config, const launch::Machine& here,
                                      const policy::Identities& identities);
 

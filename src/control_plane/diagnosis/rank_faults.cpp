@@ -19,12 +19,12 @@ constexpr EnumTable<FaultKind> kFaultKinds{"fault",
                                             {FaultKind::slow_loader, "SlowLoader"},
                                             {FaultKind::slow_link, "SlowLink"}}};
 
-constexpr double kShownFactorMax = 1'000;  // above it a factor tells nothing more
+constexpr double kShownFactorMax = 1'000;  // larger factors are shown as this one
 
 bool is_inside(const RankState& rank) { return rank.calls.kind != 0; }
 
-// True for a rank that waits in a call without a sign of life: it was stopped, or its process was
-// killed and left its record behind.
+// Returns true for a rank inside a call without a sign of life: it was stopped, or its process was
+// killed and its record remains.
 bool has_stopped(const RankState& rank) {
   return is_inside(rank) && std::min(rank.calls.beat, rank.calls.unchanged) >= kStoppedAfter;
 }
@@ -54,7 +54,7 @@ std::string percent_text(double share) {
   return std::to_string(int(std::clamp(share, 0.0, 1.0) * 100 + 0.5)) + "%";
 }
 
-// The lower one of two in the middle.
+// Returns the median; the lower one of two.
 double median_of(std::vector<double> values) {
   std::ranges::sort(values);
   return values[(values.size() - 1) / 2];
@@ -66,13 +66,13 @@ uint64_t fewest_completed(std::span<const RankState> ranks) {
       ->calls.completed;
 }
 
-// The ranks for which others wait, and the longest wait. A rank that has stopped does not wait: of
-// a group that was killed, ranks inside and outside of calls remain in the table.
+// Finds the ranks for which others wait, and the longest wait. Stopped ranks do not wait: a killed
+// group leaves records of ranks inside and outside of calls.
 struct LateRanks {
   std::vector<const RankState*> late;
   size_t waiting = 0;
   Duration waited{};
-  const RankState* waiter = nullptr;  // that has waited longest
+  const RankState* waiter = nullptr;  // the rank that has waited longest
 };
 
 LateRanks find_late(std::span<const RankState> ranks) {
@@ -107,7 +107,7 @@ std::string stuck_text(const RankState& rank, const LateRanks& found, Duration l
 void add_stuck(std::span<const RankState> ranks, Duration longest_pause,
                std::vector<RankFault>& faults) {
   const LateRanks found = find_late(ranks);
-  // A rank that entered early waits for all others: none is stuck.
+  // A rank that entered early waits for all others, so none of them is stuck.
   const bool most = found.late.size() * 2 > ranks.size();
   for (const RankState* rank : found.late) {
     const bool quick =
@@ -123,7 +123,7 @@ void add_stuck(std::span<const RankState> ranks, Duration longest_pause,
   }
 }
 
-// A rank inside a call that gives no sign of life, while others of the group do.
+// Adds ranks inside a call without a sign of life, while others of the group give one.
 void add_stopped(std::span<const RankState> ranks, std::vector<RankFault>& faults) {
   const uint64_t fewest = fewest_completed(ranks);
   const bool others_live = std::ranges::any_of(
@@ -151,7 +151,7 @@ void add_other_calls(std::span<const RankState> ranks, std::vector<RankFault>& f
         rank.calls.unchanged >= kOtherCallAfter)
       by_label[rank.calls.label].push_back(&rank);
   if (by_label.size() < 2) return;
-  // The first rank decides between two equally frequent calls.
+  // Of two equally frequent calls, the call of the first rank counts.
   const auto& most = std::ranges::max_element(by_label, [](const auto& a, const auto& b) {
                        if (a.second.size() != b.second.size())
                          return a.second.size() < b.second.size();

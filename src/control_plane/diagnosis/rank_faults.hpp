@@ -1,13 +1,13 @@
 // Finds the rank, link or loader for which the other ranks of a group wait.
 //
-// waiting_faults() decides from where all ranks are now. A rank is late if it is outside of calls,
-// has completed no more of them than any other, and others are inside. All programs have late ranks
-// at times: one that writes a checkpoint, compiles a kernel or reads its first batch. A late rank
-// therefore counts as stuck after kStuckAfter only if its host is idle, the group has begun to
-// work, and no pause half as long has ended by itself; else after kBusyStuckAfter.
+// waiting_faults() examines the current state of all ranks. A rank is late if it is outside of
+// calls while others are inside, and no other rank has completed fewer calls. All programs have
+// late ranks at times: a rank that writes a checkpoint, compiles a kernel or reads its first batch.
+// So a late rank counts as stuck after kStuckAfter only if its host is idle, the group has made
+// kStartCalls, and no pause half as long has ended by itself; otherwise after kBusyStuckAfter.
 //
-// slow_faults() decides from the times that each rank took for its calls in a window. A fast rank
-// waits inside of calls for a slow one, so times outside are compared.
+// slow_faults() compares the times of ranks in a window. A fast rank waits inside of calls for a
+// slow one, so it compares the times outside of calls.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -30,23 +30,25 @@ inline constexpr Duration kStuckAfter = 8s;
 inline constexpr Duration kBusyStuckAfter = 90s;
 inline constexpr Duration kStoppedAfter = 6s;    // inside a call, without a sign of life
 inline constexpr Duration kOtherCallAfter = 3s;  // longer than a report is inconsistent
-// Before that many calls a program prepares: it loads its first batch, or compiles.
+// During its first calls a program prepares: it loads its first batch, or compiles.
 inline constexpr uint64_t kStartCalls = 10;
-inline constexpr Duration kPauseMax = 10min;  // that is learnt from pauses that ended by themselves
+inline constexpr Duration kPauseMax = 10min;  // longer pauses that ended by themselves are ignored
 
-inline constexpr double kSlowFactor = 1.3;      // times the median outside of calls
-inline constexpr double kSlowCycleShare = 0.1;  // and at least this share of the whole cycle
+// A rank is slow if its time outside of calls is at least this factor times the median, and exceeds
+// it by at least this share of the whole cycle.
+inline constexpr double kSlowFactor = 1.3;
+inline constexpr double kSlowCycleShare = 0.1;
 inline constexpr double kBusyShare = 0.3;  // a link that is busy for less of the cycle is not slow
-// Fewer bytes of each call measure how late a link answers, and not how many bytes it takes.
+// With fewer bytes per call, times show the latency of a link rather than its bandwidth.
 inline constexpr double kLinkBytesMin = 64 * 1024;
-// Seconds for each call. The kernel counts in milliseconds, so that less may be counted as nothing.
+// Seconds per call. The kernel counts in milliseconds, so that shorter times may be counted as 0.
 inline constexpr double kLinkBusyMin = 1e-4;
-inline constexpr double kLinkFactor = 3;      // the median link takes bytes so much faster
-inline constexpr size_t kLinksOfSlowOne = 4;  // more slow ones are the network as it is
-inline constexpr double kLoadingShare = 0.5;  // loading is this share of the excess: the cause
-inline constexpr size_t kFaultsMax = 8;       // named at a time, for each kind
+inline constexpr double kLinkFactor = 3;      // the median link is faster by this factor
+inline constexpr size_t kLinksOfSlowOne = 4;  // more slow links are not the fault of one of them
+inline constexpr double kLoadingShare = 0.5;  // the loader is at fault for this share of the excess
+inline constexpr size_t kFaultsMax = 8;       // reported at a time, of each kind
 
-// Where a rank is; the ages of `calls` are as of now.
+// The current state of a rank; the ages in `calls` are as of now.
 struct RankState {
   domain::HostIndex host = 0;
   wire::RankCalls calls;
@@ -68,20 +70,20 @@ struct RankFault {
   domain::HostIndex host = 0;
   uint32_t rank = 0;
   std::optional<uint32_t> peer = {};  // slow_link: the rank that receives
-  std::string text = {};              // for people; not part of the identity
+  std::string text = {};              // for users; not part of the identity
   bool same_as(const RankFault& other) const {
     return kind == other.kind && host == other.host && rank == other.rank && peer == other.peer;
   }
 };
 
-// Returns the faults of a group in which ranks wait now. `longest_pause`: that ended by itself.
-// Requires: the ranks are of one group.
+// Returns the faults for which ranks of a group wait now. `longest_pause` is the longest pause that
+// ended by itself. Requires: the ranks are of one group.
 std::vector<RankFault> waiting_faults(std::span<const RankState> ranks, Duration longest_pause);
 
-// Returns for how long others have waited for the latest rank; none: no rank is late.
+// Returns for how long others have waited for the latest rank; nullopt if no rank is late.
 std::optional<Duration> present_pause(std::span<const RankState> ranks);
 
-// The times of a rank in a window, in seconds for each of its calls.
+// The times of a rank in a window, in seconds per call.
 struct RankRate {
   domain::HostIndex host = 0;
   uint32_t rank = 0;
@@ -89,8 +91,8 @@ struct RankRate {
   double inside = 0, outside = 0, loading = 0;
   struct Link {
     uint32_t peer = 0;  // a rank of the group
-    double busy = 0;    // seconds of each call with bytes under way
-    double bytes = 0;   // that arrive in this time, for each call
+    double busy = 0;    // seconds per call during which bytes are in flight
+    double bytes = 0;   // bytes per call that arrive in this time
   };
   std::vector<Link> links = {};
 };

@@ -25,7 +25,7 @@ RankState inside(uint32_t rank, uint64_t completed, Duration unchanged,
   return state;
 }
 
-// The kinds and ranks of the faults: "StuckRank 3".
+// Formats the kinds and ranks of the faults: "StuckRank 3".
 std::string found(const std::vector<RankState>& ranks, Duration longest_pause = 0ms) {
   std::string text;
   for (const RankFault& fault : waiting_faults(ranks, longest_pause))
@@ -54,13 +54,13 @@ TEST(WaitingFaults, NameTwoStuckRanksOfFour) {
             "StuckRank 1, StuckRank 2");
 }
 
-TEST(WaitingFaults, ARankIsStuckBehindOthersThatHaveCompletedMore) {
-  // The root of a broadcast has sent its bytes and computes; rank 2 did not come.
+TEST(WaitingFaults, NameAStuckRankThatOthersHaveOvertaken) {
+  // The root of a broadcast has sent its bytes and computes; rank 2 did not enter the call.
   EXPECT_EQ(found({outside(0, 51, 9s), inside(1, 50, 9s), outside(2, 50, 9s), inside(3, 50, 9s)}),
             "StuckRank 2");
 }
 
-TEST(WaitingFaults, NamedTensorsHaveNoNumber) {
+TEST(WaitingFaults, DescribeNamedTensorsWithoutANumber) {
   const auto faults = waiting_faults(
       std::vector{inside(0, 50, 9s, CallKind::named_tensors, 0), outside(1, 50, 9s)}, 0ms);
   ASSERT_EQ(faults.size(), 1u);
@@ -75,7 +75,7 @@ struct Fine {
   Duration longest_pause{};
 };
 
-TEST(WaitingFaults, NothingIsWrongInThese) {
+TEST(WaitingFaults, AreNotFoundInNormalPauses) {
   const Fine fine[] = {
       {"no ranks", {}},
       {"one rank", {inside(0, 50, 1h)}},
@@ -98,12 +98,13 @@ TEST(WaitingFaults, NothingIsWrongInThese) {
   for (const Fine& each : fine) EXPECT_EQ(found(each.ranks, each.longest_pause), "") << each.name;
 }
 
-TEST(WaitingFaults, ALongPauseOfABusyRankIsNamedInTheEnd) {
+TEST(WaitingFaults, NameABusyRankAfterALongPause) {
   EXPECT_EQ(found({inside(0, 50, 91s), outside(1, 50, 91s, 0s)}), "StuckRank 1");
-  EXPECT_EQ(found({inside(0, 3, 91s), outside(1, 3, 91s)}), "StuckRank 1") << "at the start";
+  EXPECT_EQ(found({inside(0, 3, 91s), outside(1, 3, 91s)}), "StuckRank 1")
+      << "also during the first calls";
   EXPECT_EQ(found({inside(0, 50, 200s), outside(1, 50, 200s)}, 60s), "StuckRank 1");
   EXPECT_EQ(found({inside(0, 50, 30min), outside(1, 50, 30min)}, 20h), "StuckRank 1")
-      << "a pause that was learnt has a limit";
+      << "the longest pause that counts is limited";
 }
 
 TEST(WaitingFaults, NameARankThatStopsInsideACall) {
@@ -115,19 +116,19 @@ TEST(WaitingFaults, NameARankThatStopsInsideACall) {
   stopped.calls.unchanged = 9s;
   RankState other = stopped;
   other.calls.rank = 0;
-  EXPECT_EQ(found({other, stopped}), "") << "no rank is known to be alive";
+  EXPECT_EQ(found({other, stopped}), "") << "no rank gives a sign of life";
 }
 
-TEST(WaitingFaults, RanksOfAGroupThatWasKilledWaitForNone) {
+TEST(WaitingFaults, AreNotFoundInAKilledGroup) {
   RankState killed = inside(0, 50, 1h);
   killed.calls.beat = 1h;
   EXPECT_EQ(found({killed, outside(1, 50, 1h)}), "");
   EXPECT_EQ(present_pause(std::vector{killed, outside(1, 50, 1h)}), std::nullopt);
   EXPECT_EQ(found({killed, outside(1, 50, 9s), inside(2, 50, 9s)}), "StoppedRank 0")
-      << "another one lives";
+      << "another rank is alive";
 }
 
-TEST(WaitingFaults, NameTheRankThatCallsInAnotherOrder) {
+TEST(WaitingFaults, NameARankThatCallsInAnotherOrder) {
   const auto faults = waiting_faults(
       std::vector{inside(0, 50, 4s), inside(1, 50, 4s, CallKind::broadcast, 8), inside(2, 50, 4s)},
       0ms);
@@ -137,19 +138,19 @@ TEST(WaitingFaults, NameTheRankThatCallsInAnotherOrder) {
             "rank 1 on algo-1 calls collectives in a different order: its collective 51 is "
             "broadcast of 4.0 MiB, that of 2 other ranks is allreduce of 4.0 MiB");
   EXPECT_EQ(found({inside(0, 50, 4s), inside(1, 50, 4s, CallKind::broadcast, 3)}), "OtherCall 1")
-      << "of two, the later rank";
+      << "of two ranks, the later one";
   EXPECT_EQ(found({inside(0, 50, 4s), inside(1, 51, 4s, CallKind::broadcast, 3)}), "")
-      << "another number";
+      << "the calls have different numbers";
 }
 
-TEST(WaitingFaults, NameFewOfMany) {
+TEST(WaitingFaults, NameALimitedNumberOfRanks) {
   std::vector<RankState> ranks;
   for (uint32_t rank = 0; rank < 100; ++rank)
     ranks.push_back(rank % 3 == 0 ? outside(rank, 50, 20s) : inside(rank, 50, 20s));
   EXPECT_EQ(waiting_faults(ranks, 0ms).size(), kFaultsMax);
 }
 
-TEST(PresentPause, IsForHowLongOthersWait) {
+TEST(PresentPause, IsTheTimeThatOthersHaveWaited) {
   EXPECT_EQ(present_pause(std::vector{inside(0, 50, 7s), outside(1, 50, 9s)}), Duration(7s));
   EXPECT_EQ(present_pause(std::vector{inside(0, 50, 7s), inside(1, 50, 9s)}), std::nullopt);
   EXPECT_EQ(present_pause(std::vector{outside(0, 50, 7s), outside(1, 50, 9s)}), std::nullopt);
@@ -181,17 +182,17 @@ TEST(SlowFaults, NameTheSlowRank) {
   EXPECT_EQ(faults[0].text,
             "rank 2 on algo-2 is slow: between collectives the rank takes 1.4 times as long as the "
             "median");
-  EXPECT_EQ(slow({rate(0, 0.10, 0.05), rate(1, 0.14, 0.01)}), "SlowRank 1") << "of two";
+  EXPECT_EQ(slow({rate(0, 0.10, 0.05), rate(1, 0.14, 0.01)}), "SlowRank 1") << "one of two ranks";
 }
 
-TEST(SlowFaults, NothingIsWrongInThese) {
+TEST(SlowFaults, AreNotFoundInNormalDifferences) {
   EXPECT_EQ(slow({}), "");
   EXPECT_EQ(slow({rate(0, 1, 1)}), "");
   EXPECT_EQ(slow({rate(0, 0, 0), rate(1, 0, 0)}), "");
-  EXPECT_EQ(slow({rate(0, 0.10, 0.05), rate(1, 0.12, 0.03)}), "") << "uneven";
-  EXPECT_EQ(slow({rate(0, 0.001, 0.1), rate(1, 0.003, 0.1)}), "") << "of no consequence";
+  EXPECT_EQ(slow({rate(0, 0.10, 0.05), rate(1, 0.12, 0.03)}), "") << "the difference is small";
+  EXPECT_EQ(slow({rate(0, 0.001, 0.1), rate(1, 0.003, 0.1)}), "") << "the effect is negligible";
   EXPECT_EQ(slow({rate(0, 0.10, 0.05), rate(1, 0.10, 0.05), rate(2, 0.05, 0.10)}), "")
-      << "a fast one";
+      << "one rank is fast";
 }
 
 TEST(SlowFaults, NameTheSlowLoader) {
@@ -220,13 +221,13 @@ TEST(SlowFaults, NameTheSlowLink) {
   ranks[3].links[0].busy = 0;
   EXPECT_EQ(slow(ranks), "SlowLink 1>2") << "the link of rank 3 is too fast for the kernel's clock";
   ranks[2].outside = 0.2;
-  EXPECT_EQ(slow(ranks), "SlowRank 2") << "which reads late, so the link to it is busy";
+  EXPECT_EQ(slow(ranks), "SlowRank 2") << "it reads late, so the link to it is busy";
   auto two = ring(2);
   two[0].links[0].busy = 0.1;
   EXPECT_EQ(slow(two), "SlowLink 0>1") << "compared with the other direction";
 }
 
-TEST(SlowFaults, LinksAreFineInThese) {
+TEST(SlowFaults, DoNotNameLinksInNormalNetworks) {
   auto ranks = ring(8);
   for (RankRate& each : ranks) each.links[0].busy = 0.1;
   EXPECT_EQ(slow(ranks), "") << "the network is slow everywhere";
@@ -237,13 +238,13 @@ TEST(SlowFaults, LinksAreFineInThese) {
   ranks[1].links[0] = {2, 0.02, 1e5};
   EXPECT_EQ(slow(ranks), "") << "of no consequence";
   ranks[1].links[0] = {2, 0.15, 1e3};
-  EXPECT_EQ(slow(ranks), "") << "small messages measure how late a link answers";
+  EXPECT_EQ(slow(ranks), "") << "small messages show the latency of a link";
   ranks = ring(4);
   for (RankRate& each : ranks) each.links.clear();
   ranks[0].links = {{1, 0.15, 1e6}};
   EXPECT_EQ(slow(ranks), "") << "only the root of broadcasts sends";
   ranks[0].links = {{99, 0.15, 1e6}, {1, 0, 0}};
-  EXPECT_EQ(slow(ranks), "") << "not a rank of the group";
+  EXPECT_EQ(slow(ranks), "") << "the peer is not a rank of the group";
 }
 
 }  // namespace

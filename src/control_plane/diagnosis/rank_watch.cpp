@@ -10,7 +10,7 @@ double seconds_for_each(uint64_t from_us, uint64_t to_us, uint64_t calls) {
   return double(to_us - from_us) * 1e-6 / double(calls);
 }
 
-// The counters of one rank only grow, unless its job writes other numbers.
+// Returns true if no counter of the rank has decreased. Jobs may write any numbers.
 bool has_grown(const wire::RankCalls& from, const wire::RankCalls& to) {
   return to.completed >= from.completed && to.inside_us >= from.inside_us &&
          to.outside_us >= from.outside_us && to.loading_us >= from.loading_us;
@@ -50,7 +50,7 @@ std::vector<FaultNews> RankWatch::update(const std::vector<RankState>& ranks, Ti
 
   std::vector<RankFault> found;
   for (const auto& [key, members] : by_group) {
-    // The rest of a group that has ended, or of which little is known.
+    // Skips the rest of a group that has ended, or of which most ranks are unknown.
     if (members.size() < 2 || members.size() * 2 < key.second) continue;
     if (!groups_.contains(key) && groups_.size() >= kGroupsMax) continue;
     update_group(groups_[key], members, now, found);
@@ -117,7 +117,7 @@ void RankWatch::follow_window(Group& group, const std::vector<RankState>& ranks,
   uint64_t fewest = UINT64_MAX;
   for (const RankState& rank : ranks) {
     const auto from = group.at_window.find({rank.host, rank.calls.rank});
-    // Another set of ranks, or other counters: their times cannot be compared.
+    // The ranks or their counters have changed, so their times cannot be compared.
     if (from == group.at_window.end() || ranks.size() != group.at_window.size() ||
         !has_grown(from->second, rank.calls))
       return begin_window(group, ranks, now);

@@ -23,7 +23,7 @@ class RankWatchTest : public testing::Test {
     }
   }
 
-  // Time passes while the ranks work: rank r takes outside[r] ms for each call of `cycle` ms.
+  // Lets time pass while the ranks work: rank r takes outside[r] ms of each cycle of `cycle` ms.
   void work(Duration time, std::vector<int64_t> outside_ms, int64_t cycle_ms = 100) {
     for (Duration done{}; done < time; done += 2s) {
       now += 2s;
@@ -36,11 +36,11 @@ class RankWatchTest : public testing::Test {
         each.unchanged = 0ms;
         each.kind = uint8_t(CallKind::allreduce);
       }
-      look();
+      update();
     }
   }
 
-  // Time passes while all ranks wait for `late`.
+  // Lets time pass while all ranks wait for `late`.
   void wait_for(uint32_t late, Duration time) {
     for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
       ranks[rank].calls.kind = rank == late ? 0 : uint8_t(CallKind::allreduce);
@@ -49,11 +49,11 @@ class RankWatchTest : public testing::Test {
     for (Duration done{}; done < time; done += 2s) {
       now += 2s;
       for (RankState& each : ranks) each.calls.unchanged += 2s;
-      look();
+      update();
     }
   }
 
-  void look() {
+  void update() {
     for (const FaultNews& each : watch.update(ranks, now))
       news += (news.empty() ? "" : ", ") + std::string(each.begins ? "" : "end of ") +
               std::string(to_string(each.fault.kind)) + " " + std::to_string(each.fault.rank);
@@ -66,7 +66,7 @@ class RankWatchTest : public testing::Test {
   std::string news;
 };
 
-TEST_F(RankWatchTest, AStuckRankIsNamedOnceAndWithin15Seconds) {
+TEST_F(RankWatchTest, ReportsAStuckRankOnceAndWithin15Seconds) {
   work(20s, {50, 50, 50, 50});
   EXPECT_EQ(take_news(), "");
   const auto began = now;
@@ -82,22 +82,22 @@ TEST_F(RankWatchTest, AStuckRankIsNamedOnceAndWithin15Seconds) {
   EXPECT_TRUE(watch.faults().empty());
 }
 
-TEST_F(RankWatchTest, ASlowRankIsNamedWithin15Seconds) {
+TEST_F(RankWatchTest, ReportsASlowRankWithin15Seconds) {
   work(20s, {50, 50, 50, 50});
   work(14s, {50, 70, 50, 50});
   EXPECT_EQ(take_news(), "SlowRank 1");
   work(20s, {50, 70, 50, 50});
-  EXPECT_EQ(take_news(), "") << "it was named";
+  EXPECT_EQ(take_news(), "") << "it was reported already";
   work(20s, {50, 50, 50, 50});
   EXPECT_EQ(take_news(), "end of SlowRank 1");
 }
 
-TEST_F(RankWatchTest, UnevenRanksAreFine) {
+TEST_F(RankWatchTest, ReportsNoSlightlyUnevenRanks) {
   work(60s, {50, 60, 55, 45});
   EXPECT_EQ(take_news(), "");
 }
 
-TEST_F(RankWatchTest, ARankThatChangesPlacesIsFine) {
+TEST_F(RankWatchTest, ReportsNoFaultIfADifferentRankIsSlowInEachWindow) {
   for (int i = 0; i < 10; ++i) {
     work(4s, {75, 50, 50, 50});
     work(4s, {50, 50, 75, 50});
@@ -105,38 +105,38 @@ TEST_F(RankWatchTest, ARankThatChangesPlacesIsFine) {
   EXPECT_EQ(take_news(), "");
 }
 
-TEST_F(RankWatchTest, ABusyRankThatWritesACheckpointIsFine) {
+TEST_F(RankWatchTest, ReportsNoBusyRankThatWritesACheckpoint) {
   work(20s, {50, 50, 50, 50});
   ranks[0].host_idle = 0s;
   wait_for(0, 60s);
   ranks[0].calls.outside_us += 60'000'000;
   for (uint32_t rank = 1; rank < kRanks; ++rank) ranks[rank].calls.inside_us += 60'000'000;
   work(60s, {50, 50, 50, 50});
-  EXPECT_EQ(take_news(), "") << "also not as a slow rank";
+  EXPECT_EQ(take_news(), "") << "it is not reported as a slow rank, either";
 }
 
-TEST_F(RankWatchTest, APauseThatEndsByItselfIsLearnt) {
+TEST_F(RankWatchTest, AllowsPausesLikeEarlierOnesThatEnded) {
   work(20s, {50, 50, 50, 50});
   wait_for(0, 30s);
   EXPECT_EQ(take_news(), "StuckRank 0");
   work(4s, {50, 50, 50, 50});
   EXPECT_EQ(take_news(), "end of StuckRank 0");
   wait_for(0, 40s);
-  EXPECT_EQ(take_news(), "") << "the next one may take twice as long";
+  EXPECT_EQ(take_news(), "") << "a pause may take twice as long as an earlier one";
   wait_for(0, 90s);
   EXPECT_EQ(take_news(), "StuckRank 0");
 }
 
-TEST_F(RankWatchTest, AGroupThatEndedHasNoFaults) {
+TEST_F(RankWatchTest, ReportsNoFaultsOfAnEndedGroup) {
   work(20s, {50, 50, 50, 50});
   wait_for(2, 10s);
   EXPECT_EQ(take_news(), "StuckRank 2");
   ranks.clear();
-  look();
+  update();
   EXPECT_EQ(take_news(), "end of StuckRank 2");
 }
 
-TEST_F(RankWatchTest, ElasticRanksAreComparedInTheirNewGroup) {
+TEST_F(RankWatchTest, ComparesElasticRanksInTheirNewGroup) {
   work(20s, {50, 50, 50, 50});
   // Rank 3 was killed inside a call, and the others form a group of three.
   ranks[3].calls.kind = uint8_t(CallKind::allreduce);
@@ -147,7 +147,7 @@ TEST_F(RankWatchTest, ElasticRanksAreComparedInTheirNewGroup) {
   }
   for (int i = 0; i < 10; ++i) {
     now += 2s;
-    look();
+    update();
   }
   EXPECT_EQ(take_news(), "");
   ranks.pop_back();
@@ -156,7 +156,7 @@ TEST_F(RankWatchTest, ElasticRanksAreComparedInTheirNewGroup) {
   EXPECT_EQ(take_news(), "StuckRank 1");
 }
 
-TEST_F(RankWatchTest, AHostThatIsNotConnectedChangesNothing) {
+TEST_F(RankWatchTest, KeepsFaultsWhileAHostIsNotConnected) {
   work(20s, {50, 50, 50, 50});
   const RankState gone = ranks.back();
   ranks.pop_back();
@@ -167,7 +167,7 @@ TEST_F(RankWatchTest, AHostThatIsNotConnectedChangesNothing) {
   EXPECT_EQ(take_news(), "");
 }
 
-TEST_F(RankWatchTest, AJobHasFewFaultsAtATime) {
+TEST_F(RankWatchTest, LimitsTheFaultsOfAJob) {
   std::vector<RankState> all;
   for (uint64_t group = 0; group < kGroupsMax; ++group)
     for (RankState each : ranks) {
@@ -179,10 +179,10 @@ TEST_F(RankWatchTest, AJobHasFewFaultsAtATime) {
     }
   EXPECT_EQ(watch.update(all, 1s).size(), kPresentMax);
   EXPECT_EQ(watch.faults().size(), kPresentMax);
-  EXPECT_TRUE(watch.update(all, 3s).empty()) << "they are the same";
+  EXPECT_TRUE(watch.update(all, 3s).empty()) << "they have been reported";
 }
 
-TEST_F(RankWatchTest, NumbersThatCannotBeDoNoHarm) {
+TEST_F(RankWatchTest, AcceptsImpossibleNumbers) {
   work(20s, {50, 50, 50, 50});
   for (RankState& each : ranks) {
     each.calls.completed = UINT64_MAX;
@@ -193,12 +193,12 @@ TEST_F(RankWatchTest, NumbersThatCannotBeDoNoHarm) {
   }
   for (int i = 0; i < 10; ++i) {
     now += 2s;
-    look();
+    update();
   }
   for (uint64_t group = 0; group < 1'000; ++group) {
     for (RankState& each : ranks) each.calls.group = group;
     now += 1s;
-    look();
+    update();
   }
   SUCCEED();
 }

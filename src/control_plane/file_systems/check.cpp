@@ -7,7 +7,7 @@
 namespace trainyard::file_systems {
 namespace {
 
-// The capacities of a deployment: a few small ones, and then multiples of `step`.
+// The valid capacities of a deployment: a few small ones, and then multiples of `step`.
 struct Sizes {
   std::vector<int64_t> small;
   int64_t step;

@@ -1,4 +1,4 @@
-// Tests of which requests are allowed.
+// Tests which requests are allowed.
 #include "file_systems/check.hpp"
 
 #include <gtest/gtest.h>

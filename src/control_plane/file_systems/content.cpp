@@ -21,13 +21,14 @@ namespace {
 constexpr const char* kFiles = "files";
 constexpr const char* kWork = "work";
 constexpr const char* kBoot = "boot";
-// Jobs of any user may read and write: who may mount the file system decides (docs/operating/fsx).
+// Jobs of any user may read and write: access is controlled by the right to mount the file system
+// (docs/operating/fsx).
 constexpr mode_t kDirectoryMode = 0777, kFileMode = 0666;
 constexpr size_t kPieceBytes = 1 << 20;
 constexpr size_t kBootBytesMax = 256;
 // openat2 takes paths of less than 4096 bytes
 constexpr size_t kPathBytesMax = 4'000;
-constexpr size_t kEntryBytes = 128;              // an entry takes in memory, on top of its path
+constexpr size_t kEntryBytes = 128;              // memory of an entry in addition to its path
 constexpr size_t kEntriesBetweenChecks = 1'024;  // entries between two checks for cancellation
 constexpr const char* kAttribute = "user.trainyard.exchanged";  // the extended attribute
 constexpr size_t kAttributeBytes = 32;
@@ -41,7 +42,8 @@ int64_t modified_ns_of(const struct stat& status) {
   return int64_t(status.st_mtim.tv_sec) * 1'000'000'000 + int64_t(status.st_mtim.tv_nsec);
 }
 
-// The mark of a file that S3 has: it no longer fits when the file is written, moved or copied.
+// Makes the mark of a file that S3 has. It does not match after the file is written, moved or
+// copied.
 std::string mark_of(LastExchange exchange, const std::string& path, int64_t modified_ns,
                     uint64_t bytes) {
   const std::string facts = (exchange == LastExchange::imported ? "imported " : "exported ") +
@@ -60,7 +62,7 @@ LastExchange read_mark(const os::File& file, const std::string& path, int64_t mo
   return LastExchange::unknown;
 }
 
-// Without the mark, files are compared with their objects alone, so a failure is ignored.
+// Sets the mark. Failures are ignored: without it, files are only compared with their objects.
 void set_mark(const os::File& file, const std::string& mark) {
   static_cast<void>(::fsetxattr(file.descriptor(), kAttribute, mark.data(), mark.size(), 0));
 }
@@ -75,7 +77,7 @@ Result<void> give_to_jobs(const os::File& file, mode_t mode, const domain::Posix
   return {};
 }
 
-// Opens a directory, and makes what is missing of it for jobs.
+// Opens a directory, and creates missing parts of its path for jobs.
 Result<os::File> open_or_make(const os::File& files, const std::string& path,
                               const domain::PosixUser& owner) {
   os::File above = TRY(os::open_directory_beneath(files, ""));
@@ -106,7 +108,7 @@ std::string joined(const std::string& path, const std::string& name) {
   return path.empty() ? name : path + "/" + name;
 }
 
-// Bounds a walk: counts what it keeps in memory, and checks at times whether it is cancelled.
+// Limits a walk: counts the memory of its entries, and sometimes checks whether it is cancelled.
 class Walk {
  public:
   explicit Walk(const WalkLimits& limits) : limits_(limits), left_(limits.bytes_max) {}
@@ -206,7 +208,7 @@ Result<void> list_below(const os::File& root, const std::string& start, Files& f
   return {};
 }
 
-// Removes files while it reads their directory, so that there is no list of them.
+// Removes files while it reads their directory, without a list of them.
 Result<void> remove_files_below(const os::File& root, const std::string& start, Walk& walk) {
   std::vector<std::string> pending{start};
   while (!pending.empty()) {

@@ -1,8 +1,8 @@
 // A Content is the directory of one file system: `files`, which jobs see, and `work`, in which
 // files are written before they are renamed into place.
 //
-// Jobs may write to `files` at any time, so every path in it is opened beneath a held descriptor,
-// and no link is followed. A file appears whole: until it is complete, it is in `work`.
+// Jobs may write to `files` at any time, so every path in it is opened beneath an open descriptor,
+// without following links. Files appear whole: until they are complete, they are in `work`.
 //
 // Threads: callable from many threads at once. Errors: by errno, with the path; exhausted: the disk
 // is full; invalid: a link on the path, or another type of file.
@@ -20,15 +20,16 @@
 
 namespace trainyard::file_systems {
 
-// The directory that jobs see of the file system.
+// Returns the directory of the file system that jobs mount.
 std::string files_directory(const std::string& root, const std::string& id);
 
-// The last exchange with S3 since which a file has not changed, by a mark that Content leaves on
-// it. Jobs can forge the mark of a file that they may write: then that file is not exported over an
-// object. unknown: it has changed, or the disk keeps no extended attributes.
+// The last exchange of a file with S3, if the file has not changed since, by a mark that Content
+// stores in an extended attribute. Jobs can forge the mark of a file that they may write; then that
+// file is not exported over an object. unknown: it has changed, or the disk has no extended
+// attributes.
 enum class LastExchange { unknown, imported, exported };
 
-// A file that is read to export it.
+// An open file that is exported.
 struct OpenFile {
   os::File file;
   FileFacts facts;
@@ -37,11 +38,11 @@ struct OpenFile {
   LastExchange unchanged_since = LastExchange::unknown;
 };
 
-// The names and paths of one list, in memory: of some six million files with ordinary paths. Jobs
-// choose both, and files without content need no space on the disk.
+// Limits the memory for names and paths of one list, which suffices for some six million ordinary
+// files. Jobs choose names, and empty files need no space on the disk.
 inline constexpr size_t kListedBytesMax = size_t{1} << 30;
 
-// Bounds a walk through the files of jobs.
+// Limits a walk through the files of jobs.
 struct WalkLimits {
   size_t bytes_max = kListedBytesMax;  // names and paths, and some more for each entry
   std::function<bool()> cancelled = [] { return false; };
@@ -52,23 +53,22 @@ Result<size_t> read_piece(const OpenFile& open, std::span<char> piece);
 
 class Content {
  public:
-  // Makes the directories of a file system that does not have them. `boot`: names the running
-  // kernel; after another boot, files of an unfinished import are not trusted, and all are removed
-  // if `unfinished`.
-  // `owner`: of all that is written; a server that may change no owners keeps its own. Jobs that
-  // are mapped to another user can read, and not write.
+  // Opens a file system, and creates its directories if they do not exist. `boot` identifies the
+  // running kernel: if an import is `unfinished` and was begun before another boot, all files are
+  // removed, since their content may not have reached the disk. `owner` becomes the owner of all
+  // written files, if the server may change owners; jobs of other users can only read.
   static Result<Content> open(const std::string& root, const std::string& id,
                               const std::string& boot, bool unfinished, domain::PosixUser owner);
 
-  // The regular files below the directories and files `paths`, or all. Links, devices and paths
-  // that are too long are reported to `skipped`. Errors also: cancelled; exhausted: there are more
-  // than the limit.
+  // Lists the regular files below the directories and files `paths`, or all if it is empty. Reports
+  // links, devices and too long paths to `skipped`. Errors also: cancelled; exhausted: beyond the
+  // limit.
   Result<Files> list(const std::vector<std::string>& paths,
                      const std::function<void(FileFailure)>& skipped,
                      const WalkLimits& limits = {}) const;
 
-  // Writes a file from the pieces that `next` returns, until one is empty, and gives it the time.
-  // `number` differs from that of each other running call. Returns its size.
+  // Writes a file from the pieces that `next` returns, until one is empty, and sets its time.
+  // Returns its size. Requires: `number` differs from the numbers of all other running calls.
   using NextPiece = std::function<Result<size_t>(std::span<char>)>;
   Result<uint64_t> write(const std::string& path, Instant modified, size_t number,
                          const NextPiece& next) const;
@@ -76,12 +76,12 @@ class Content {
   Result<OpenFile> read(const std::string& path) const;
   // Marks the content that was read from `path` as exported.
   void mark_exported(const std::string& path, const OpenFile& read) const;
-  // Removes a file, if it is one.
+  // Removes a regular file. Does nothing for other types.
   Result<void> remove(const std::string& path) const;
   // Removes the regular files below a directory, or the file `path`. Only the names of directories
   // count for the limit. Errors also: those of list().
   Result<void> remove_below(const std::string& path, const WalkLimits& limits = {}) const;
-  // Makes all that was written durable.
+  // Makes all written files durable.
   Result<void> sync() const;
 
  private:
@@ -94,7 +94,7 @@ class Content {
   domain::PosixUser owner_;
 };
 
-// Removes a file system's directory; harmless when absent.
+// Removes a file system's directory, if it exists.
 Result<void> remove_content(const std::string& root, const std::string& id);
 
 }  // namespace trainyard::file_systems

@@ -1,4 +1,4 @@
-// Tests of a file system's directory, with jobs that write to it.
+// Tests a file system's directory while jobs write to it.
 #include "file_systems/content.hpp"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(Content, StaysInItsDirectory) {
   ASSERT_TRUE(os::make_directories(outside));
   ASSERT_TRUE(os::write_file(outside + "/secret", "secret"));
   const Content content = world.open();
-  // A job that writes to the file system may leave these there.
+  // A job that writes to the file system may create these.
   ASSERT_EQ(::symlink(outside.c_str(), (world.files + "/link").c_str()), 0);
   ASSERT_EQ(::symlink((outside + "/secret").c_str(), (world.files + "/file").c_str()), 0);
   ASSERT_EQ(::mkfifo((world.files + "/fifo").c_str(), 0666), 0);
@@ -86,7 +86,7 @@ TEST(Content, StaysInItsDirectory) {
   EXPECT_EQ(os::list_directory(outside)->size(), 1u);
 }
 
-TEST(Content, TellsFilesThatChangedSinceTheirExchange) {
+TEST(Content, DetectsFilesThatChangedSinceTheirExchange) {
   ContentWorld world;
   const Content content = world.open();
   const auto since = [&](const std::string& path) { return content.read(path)->unchanged_since; };
@@ -94,7 +94,7 @@ TEST(Content, TellsFilesThatChangedSinceTheirExchange) {
   if (since("a") == LastExchange::unknown) GTEST_SKIP() << "the disk keeps no extended attributes";
   EXPECT_EQ(since("a"), LastExchange::imported);
   ASSERT_EQ(std::rename((world.files + "/a").c_str(), (world.files + "/b").c_str()), 0);
-  EXPECT_EQ(since("b"), LastExchange::unknown) << "no object has this name";
+  EXPECT_EQ(since("b"), LastExchange::unknown) << "the file was never exchanged";
   content.mark_exported("b", *content.read("b"));
   EXPECT_EQ(since("b"), LastExchange::exported);
   ASSERT_TRUE(os::write_file(world.files + "/b", "longer text"));
@@ -158,7 +158,7 @@ TEST(Content, EndsAListThatIsLongerThanItsLimit) {
   EXPECT_EQ(list({}, 100 * 400)->size(), 100u);
   EXPECT_EQ(list({}, 100 * 200).error().kind, Kind::exhausted);
   EXPECT_EQ(list({directory, directory}, 100 * 400).error().kind, Kind::exhausted)
-      << "the limit is of all paths together";
+      << "the limit applies to all paths together";
 }
 
 TEST(Content, EndsACancelledWalk) {

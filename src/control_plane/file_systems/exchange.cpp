@@ -11,8 +11,8 @@
 namespace trainyard::file_systems {
 namespace {
 
-constexpr size_t kThreads = 8;             // of one exchange: the latency of a small object
-constexpr int kTriesMax = 4;               // of one object, of faults that may pass
+constexpr size_t kThreads = 8;  // of one exchange: they hide the latency of small objects
+constexpr int kTriesMax = 4;    // of one object, after temporary faults
 constexpr size_t kListedMax = 10'000'000;  // objects of one link: some gigabytes of memory
 
 using Listing = std::map<std::string, objects::ObjectInfo>;
@@ -86,7 +86,7 @@ class Tally {
   ExchangeResult result_ GUARDED_BY(mutex_);
 };
 
-// Runs `work` for each number; the fault of a file is counted, others end it.
+// Calls `work` for each number. Faults of one file are counted, other faults end the exchange.
 Result<void> for_each_file(const Exchange& exchange, Tally& tally, size_t count,
                            const std::function<std::string(size_t)>& path_of,
                            const std::function<Result<void>(size_t)>& work) {
@@ -113,7 +113,7 @@ Result<void> fetch(const Exchange& exchange, const Link& link, const Fetch& want
   const std::string uri = "s3://" + link.repository.bucket + "/" + wanted.key;
   auto reader = TRY(exchange.objects.get(link.repository.bucket, wanted.key).in("fetching " + uri));
   const uint64_t bytes = reader->info().bytes;
-  // The object was replaced since it was listed: the sum of sizes no longer holds.
+  // The object was replaced since it was listed, so the sum of sizes is wrong.
   if (bytes != wanted.bytes) return unavailable(uri + " changed while it was imported");
   uint64_t got = 0;
   TRY(exchange.content
@@ -249,7 +249,7 @@ Result<std::vector<Target>> list_targets(const Exchange& exchange, const std::ve
   return targets;
 }
 
-// The key of a path at the first target that contains it; nullptr if none does.
+// Returns the key of a path in the first target that contains it; nullptr if none does.
 const Target* target_of(const std::vector<Target>& targets, const std::string& path,
                         std::string& key) {
   for (const Target& target : targets) {
@@ -262,8 +262,8 @@ const Target* target_of(const std::vector<Target>& targets, const std::string& p
   return nullptr;
 }
 
-// Exports a file unless its target, or the link that imported it, has it. An object that replaced
-// the content of a file that has not changed since is kept: nothing here is newer.
+// Exports a file, unless its target or the link that imported it has it. If the file has not
+// changed since its last exchange but the object has, the newer object is kept.
 Result<void> export_one(const Exchange& exchange, const std::vector<Target>& targets,
                         const std::vector<Target>& origins, const std::string& path) {
   std::string key;
@@ -283,7 +283,7 @@ Result<void> export_one(const Exchange& exchange, const std::vector<Target>& tar
   return put_file(exchange, path, target->link->repository.bucket, key);
 }
 
-// The lists of objects and files end with it: an exchange may take hours.
+// Plans in its own scope, which frees the lists of objects and files: an exchange may take hours.
 Result<ImportPlan> plan_of(const Exchange& exchange, const Link& link,
                            const std::vector<std::string>& paths, ImportMode mode) {
   const auto listed = TRY(list_all(exchange, link.repository));

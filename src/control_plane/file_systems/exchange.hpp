@@ -1,10 +1,11 @@
 // Moves files between a file system and linked prefixes of S3: an import fetches objects, an export
-// puts files. Both skip what is up to date, so a repeated one continues where an earlier one ended.
+// puts files. Both skip files that are up to date, so a repeated exchange continues where an
+// earlier one ended.
 //
-// Threads: each call works on several threads of its own, and ends when all have ended.
+// Threads: each call uses several threads, and returns when they have ended.
 // Errors:  those that end the whole exchange: not_found (no bucket), denied, exhausted (capacity,
 //          disk full), unavailable, cancelled. A fault of one file is in the result instead.
-// Lifetime: what the Exchange refers to outlives the call.
+// Lifetime: everything that the Exchange refers to outlives the call.
 #pragma once
 
 #include <functional>
@@ -24,9 +25,9 @@ struct ExchangeResult {
   int64_t total = 0, succeeded = 0;
   std::vector<FileFailure> failures;  // at most kFailuresMax
   int64_t failed = 0;
-  int64_t misnamed = 0;  // of the failed: keys that can be no file, whatever is done
+  int64_t misnamed = 0;  // the part of `failed` with keys that are not valid paths
 };
-// Failures that a result describes, so that a million of them do not fill the memory.
+// Limits the failures that a result describes, and so its memory.
 inline constexpr size_t kFailuresMax = 10'000;
 
 struct Exchange {
@@ -36,8 +37,8 @@ struct Exchange {
   std::function<bool()> cancelled;
   CheckDiskSpace check_disk_space;
   uint64_t capacity_bytes = 0;
-  // A store that does not answer ends the exchange, which is repeated later, instead of being the
-  // failure of each file.
+  // True: if the store does not answer, the exchange ends, to be repeated later. False: each file
+  // fails.
   bool waits_for_store = false;
 };
 
@@ -45,8 +46,8 @@ struct Exchange {
 Result<ExchangeResult> import_objects(const Exchange& exchange, const Link& link,
                                       const std::vector<std::string>& paths, ImportMode mode);
 
-// Exports new and changed files. `imports`: links that imported files; an unchanged import is not
-// exported to another place.
+// Exports new and changed files. `imports`: links that imported files; unchanged imported files are
+// not exported to other links.
 Result<ExchangeResult> export_files(const Exchange& exchange, const std::vector<Link>& links,
                                     const std::vector<Link>& imports,
                                     const std::vector<std::string>& paths);

@@ -1,5 +1,5 @@
-// FileSystems is what the server's parts see of FSx: the records, the directories that jobs mount,
-// and the progress of running work. FileSystemLoop (loop.hpp) acts on them.
+// FileSystems gives other modules access to FSx file systems: their records, the directories that
+// jobs mount, and the progress of running work. FileSystemLoop (loop.hpp) does the work.
 //
 // Threads:  callable from anywhere; change() blocks until the change is durable, so it must not run
 //           on the thread that commits.
@@ -22,11 +22,11 @@
 namespace trainyard::file_systems {
 
 struct Settings {
-  std::string root;                // directory of all file systems; machines that run jobs see it
-  std::string boot;                // names the running kernel
+  std::string root;                // the directory of all file systems, visible on all machines
+  std::string boot;                // identifies the running kernel
   domain::PosixUsers posix_users;  // the users with which jobs access files, by their creators
   CheckDiskSpace check_disk_space = no_reserve();
-  // Returns "" while this server may act.
+  // Returns why this server may not act now; "": it may.
   std::function<std::string()> why_not = [] { return std::string(); };
   // Why file systems are not offered here; "": they are.
   std::string not_offered = {};
@@ -35,7 +35,7 @@ struct Settings {
 // The number of jobs with a channel of a file system.
 struct JobsOn {
   size_t unfinished = 0;  // waiting or running
-  size_t finished = 0;    // over, but with hosts that may still mount it
+  size_t finished = 0;    // ended, but their hosts may still mount it
 };
 
 // The progress of running work. Threads: callable from anywhere.
@@ -52,16 +52,16 @@ class FileSystems {
 
   const Settings& settings() const { return settings_; }
   std::shared_ptr<const Snapshot> snapshot() const { return store_.snapshot(); }
-  // Changes records, and begins the work that follows. See FileSystemStore::change().
+  // Changes records, and wakes the loop. See FileSystemStore::change().
   Result<void> change(const std::function<Result<void>(Snapshot&)>& edit);
-  // The file systems of a region, for channels of jobs, by id. Those that are not available have a
+  // Returns the file systems of a region by id, for channels of jobs. Unavailable ones have a
   // reason.
   domain::FileSystems of_region(const std::string& region) const;
   JobsOn jobs_on(const std::string& key) const;
 
-  // The progress of running work on a file system, or of a task, by its key; nullptr: none.
+  // Returns the progress of running work on a file system, or of a task, by its key; nullptr: none.
   std::shared_ptr<const Progress> progress(const std::string& key) const;
-  // Sets it; nullptr: the work is over.
+  // Sets the progress; nullptr: the work has ended.
   void set_progress(const std::string& key, std::shared_ptr<const Progress> progress);
 
   // Wakes the loop.

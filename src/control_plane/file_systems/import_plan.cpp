@@ -25,7 +25,7 @@ bool is_up_to_date(const FileFacts& file, const objects::ObjectInfo& object, Imp
   return file.modified > object.modified;
 }
 
-// Moves fetches that cannot be files together with the others to the failures.
+// Moves fetches that conflict with others to the failures.
 void drop_conflicts(ImportPlan& plan, std::string_view directory) {
   std::map<std::string, size_t, std::less<>> files;  // path -> index of the first
   std::vector<bool> dropped(plan.fetches.size());
@@ -43,7 +43,7 @@ void drop_conflicts(ImportPlan& plan, std::string_view directory) {
   for (size_t i = 0; i < plan.fetches.size(); ++i) {
     const std::string& path = plan.fetches[i].path;
     if (dropped[i]) continue;
-    // A directory's own path must not be a file, either.
+    // The path of a directory must not be a file, either.
     for (size_t end = path.find('/', directory.size() + 1);; end = path.find('/', end + 1)) {
       const bool whole = end == std::string::npos;
       if (whole && !plan.fetches[i].directory) break;
@@ -137,7 +137,7 @@ std::string summary_of(const std::vector<FileFailure>& failures) {
 std::string report_line(const FileFailure& failure) {
   std::string path;
   for (const char c : failure.path) {
-    // A line is a file: names with line ends stay on theirs.
+    // Each file has one line, so line ends in names are encoded.
     if (c == '\n' || c == '\r')
       path += ' ';
     else

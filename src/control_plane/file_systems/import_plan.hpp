@@ -1,9 +1,9 @@
-// Decides which objects of a linked prefix become which files: where each key belongs, what is
-// already there, and which keys can be no file.
+// Decides which objects of a linked prefix become which files: the path of each key, the files that
+// are up to date, and the keys that are not valid paths.
 //
-// Object keys are hostile: ".." and "." in them, NUL, names that are too long, two keys for one
-// file, and a file where another key needs a directory are failures of that key alone. A path is
-// always below the linked directory.
+// Object keys are hostile. Keys with "..", "." or NUL, too long names, two keys for one file, and a
+// file where another key needs a directory are failures of these keys only. A path is always below
+// the linked directory.
 //
 // Threads: pure functions. Errors: none; failures are a part of the plan.
 #pragma once
@@ -29,9 +29,9 @@ using Files = std::map<std::string, FileFacts>;  // by path below the file syste
 
 // Selects the objects of an import.
 enum class ImportMode {
-  all,            // new, and changed since: the first import, and tasks
-  added,          // only those without a file
-  added_changed,  // like `all`, by the rule of automatic imports
+  all,            // new and changed objects: the first import, and tasks
+  added,          // only objects without a file
+  added_changed,  // as `all`, for automatic imports
 };
 
 struct Fetch {
@@ -50,23 +50,23 @@ struct ImportPlan {
   std::vector<Fetch> fetches;
   std::vector<FileFailure> failures;
   size_t present = 0;  // objects whose file is up to date
-  uint64_t bytes = 0;  // of all objects that can be files; saturates
+  uint64_t bytes = 0;  // of all objects with valid paths; saturates
 };
 
-// Places `key`, which begins with `prefix`, below `directory`. Errors: invalid.
+// Returns the path of `key`, which begins with `prefix`, below `directory`. Errors: invalid.
 Result<std::string> path_of_key(std::string_view key, std::string_view prefix,
                                 std::string_view directory);
 
-// An object is newer than its file if it was modified after it: a file that a job wrote later
-// stays. `paths`: only these directories and files; empty: all.
+// Plans an import. Objects are fetched only if they were modified after their file, so a file that
+// a job wrote later stays. `paths`: only these directories and files; empty: all.
 ImportPlan plan_import(const std::vector<objects::ObjectInfo>& listed, std::string_view prefix,
                        std::string_view directory, const std::vector<std::string>& paths,
                        const Files& present, ImportMode mode);
 
-// The first failure, and the number of others, for a person.
+// Returns a text with the first failure and the number of others.
 std::string summary_of(const std::vector<FileFailure>& failures);
 
-// A line of a task's report, in AWS's form: path,status,code.
+// Returns a line of a task's report, in AWS's format: path,status,code.
 std::string report_line(const FileFailure& failure);
 
 }  // namespace trainyard::file_systems

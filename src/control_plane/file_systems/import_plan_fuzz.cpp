@@ -1,5 +1,5 @@
-// Plans imports of hostile object keys, which writers of a linked bucket choose: a path must stay
-// below its directory, and no file may be the directory of another one.
+// Plans imports of hostile object keys, which writers of a linked bucket choose. Paths must stay
+// below their directory, and no file may be the directory of another one.
 //
 // decoder: src/control_plane/file_systems/import_plan.cpp
 #include <set>
@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       for (size_t end = each.path.find('/'); end != std::string::npos;
            end = each.path.find('/', end + 1))
         if (files.contains(each.path.substr(0, end))) __builtin_trap();
-    // Files that are there are not fetched again.
+    // Existing files are not fetched again.
     Files present;
     for (const auto& each : plan.fetches)
       if (!each.directory) present[each.path] = {each.bytes, each.modified};

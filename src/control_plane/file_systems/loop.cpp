@@ -10,23 +10,23 @@
 namespace trainyard::file_systems {
 namespace {
 
-constexpr size_t kWorkersMax = 16;        // file systems at a time, each with threads of its own
-constexpr size_t kRemovalsMax = 2;        // bounded by the disk
-constexpr Duration kInterval = 1s;        // between plans that nothing has called for
-constexpr Duration kRetryInterval = 5s;   // after a fault that may pass
+constexpr size_t kWorkersMax = 16;        // file systems at a time; each exchange adds threads
+constexpr size_t kRemovalsMax = 2;        // removals at a time: the disk is the bottleneck
+constexpr Duration kInterval = 1s;        // between plans if the loop is not woken
+constexpr Duration kRetryInterval = 5s;   // after a temporary fault
 constexpr size_t kFailureBytesMax = 250;  // AWS's FailureDetails has at most 256 characters
-constexpr size_t kLeftOutLogged = 100;    // lines of one import; the number of all is kept
+constexpr size_t kLeftOutLogged = 100;    // lines of one import; the total is logged, too
 
-// Attempts that complete no further file before a file system or an association fails: five
-// minutes, if each ends at once.
+// A file system or an association fails after this number of attempts that complete no further
+// file: after five minutes, if each ends at once.
 constexpr int kIdleAttemptsMax = 60;
 
 uint64_t bytes_of(int64_t gib) {
   return checked_mul<uint64_t>(uint64_t(gib), uint64_t{1} << 30).value_or(UINT64_MAX);
 }
 
-// Keys that can be no file are left out, as on AWS, and named: in the log, and in the text that
-// describing the file system shows. Errors: invalid: other objects could not be imported.
+// Leaves out keys that are not valid paths, as AWS does, and names them in the log and in the text
+// that DescribeFileSystems shows. Errors: invalid, if other objects could not be imported.
 Result<std::string> left_out_of(const std::string& subject, const ExchangeResult& result) {
   if (result.failed == 0) return std::string();
   const std::string counts =
@@ -42,8 +42,8 @@ Result<std::string> left_out_of(const std::string& subject, const ExchangeResult
   return counts + "were left out: " + summary_of(result.failures);
 }
 
-// A job may be created while the deletion is committed, and hosts of a job that is over unmount
-// later: files are removed after all of them.
+// A job may be created while the deletion is committed, and hosts of an ended job unmount later.
+// Files are removed after all of them.
 bool is_mounted(const JobsOn& jobs) { return jobs.unfinished + jobs.finished > 0; }
 
 ImportMode mode_of(AutoImport automatic) {
@@ -66,7 +66,7 @@ FileSystemLoop::~FileSystemLoop() {
   }
   all_.wake();
   thread_.join();
-  pool_.reset();  // waits for running work, which sees stopping_
+  pool_.reset();  // waits for running work, which reads stopping_
   removals_.reset();
 }
 
@@ -81,7 +81,7 @@ void FileSystemLoop::run() {
       std::erase_if(begun, [&](const Work& work) REQUIRES(mutex_) {
         const bool removal = work.kind == WorkKind::remove;
         const auto retry = retries_.find(work.file_system);
-        // A removal waits for no retry of what it ends.
+        // A removal does not wait for the retry of other work.
         if (retry != retries_.end() && now < retry->second.at &&
             (!removal || retry->second.kind == WorkKind::remove))
           return true;
@@ -131,7 +131,7 @@ void FileSystemLoop::begin(Work work) {
   if (!given) end();
 }
 
-// Waiting work that was cancelled, or no longer fits its record, is not done.
+// Does the work, unless it was cancelled meanwhile or no longer matches its record.
 void FileSystemLoop::act(const Work& work, Progress& progress) {
   Result<void> done = cancelled("the work was cancelled");
   const auto present = all_.snapshot();
@@ -176,13 +176,13 @@ Result<void> FileSystemLoop::act_on(const Work& work, const LustreFileSystem& of
   return {};
 }
 
-// True if the next attempt may succeed without a change of the request.
+// Returns true if another attempt may succeed without a change of the request.
 bool FileSystemLoop::is_retried(const Work& work, const Error& error, const Progress& progress) {
   if (error.kind == Kind::cancelled) return true;
   if (error.kind != Kind::unavailable) return false;
   const MutexLock lock(mutex_);
   Attempts& attempts = attempts_[work.file_system];
-  // Bytes do not count as progress: a file that breaks off each time would be tried forever.
+  // Bytes do not count as progress: a file that fails at each attempt would be retried forever.
   const bool further = progress.files_done > attempts.files_done;
   attempts = {further ? 1 : attempts.idle + 1,
               std::max(attempts.files_done, progress.files_done.load())};
@@ -277,7 +277,7 @@ Result<void> FileSystemLoop::unlink(const Work& work, const LustreFileSystem& of
   });
 }
 
-// Its associations end with it; its tasks are kept, as on AWS.
+// Removes the file system and its associations; its tasks are kept, as on AWS.
 Result<void> FileSystemLoop::remove(const Work& work) {
   const std::string region = region_of(work.file_system);
   const std::string id = work.file_system.substr(region.size() + 1);
@@ -346,7 +346,7 @@ Result<void> FileSystemLoop::run_task(const Work& work, const LustreFileSystem& 
     if (const auto written = write_report(objects_, task, *result); !written)
       failure = written.error().message;
   if (!result) {
-    // A stop of the server: the next one continues.
+    // The server stops; the next one continues.
     if (result.error().kind == Kind::cancelled && !is_cancelled(*all_.snapshot(), work))
       return result.error();
     failure = result.error().message;

@@ -1,15 +1,15 @@
-// Acts on the records of FSx: fills new file systems from S3, exchanges files with linked prefixes,
-// and removes what is deleted.
+// FileSystemLoop does the work that the records of FSx require: it fills new file systems from S3,
+// exchanges files with linked prefixes, and removes deleted file systems.
 //
-// One thread plans (plan.hpp); a pool acts, so that a file system whose bucket does not answer
-// delays no other. Work beyond the threads of the pool is planned again later, so that it can still
-// be cancelled; removals have threads of their own. What a killed server had begun is begun again
-// by the next one, and continues where it ended. A server that may no longer act begins nothing,
-// and ends what it does.
+// One thread plans (plan.hpp); a pool does the work, so that a file system whose bucket does not
+// answer delays no other. Work beyond the threads of the pool is planned again later, so that it
+// can still be cancelled; removals have a separate pool. Work of a killed server is begun again by
+// the next one, and continues where it ended. A server that may no longer act begins no work, and
+// ends running work.
 //
-// Threads:  its own; the destructor ends them, and needs control to commit until then.
-// Errors:   of the work: in the records (failed), and in the log.
-// Lifetime: what it is given outlives it.
+// Threads:  its own; the destructor ends them, and requires that control still commits.
+// Errors:   those of the work are in the records (failed), and in the log.
+// Lifetime: all arguments outlive it.
 #pragma once
 
 #include <map>
@@ -70,11 +70,11 @@ class FileSystemLoop {
   };
   std::map<std::string, Retry> retries_ GUARDED_BY(mutex_);  // by file system
   struct Attempts {
-    int idle = 0;            // in a row, that completed no further file
-    int64_t files_done = 0;  // the most of one attempt, with those of earlier ones
+    int idle = 0;            // consecutive attempts that completed no further file
+    int64_t files_done = 0;  // the largest number of files that were done after an attempt
   };
   std::map<std::string, Attempts> attempts_ GUARDED_BY(mutex_);  // by file system
-  // The failures of the last automatic import of each directory, so that the same are logged once.
+  // The failures of the last automatic import of each directory, so that they are logged once.
   std::map<std::string, std::string> left_out_ GUARDED_BY(mutex_);
   std::optional<os::ThreadPool> pool_, removals_;
   std::thread thread_;

@@ -29,7 +29,7 @@ std::optional<Work> work_of_available(const Snapshot& snapshot, const std::strin
   });
   if (work || !imports_automatically(snapshot, key)) return work;
   const auto last = imported.find(key);
-  // A clock that was set back must not delay the next import by that much.
+  // If the clock was set back, this must not delay the next import.
   if (last != imported.end() && now >= last->second && now < last->second + kAutoImportInterval)
     return std::nullopt;
   return Work{WorkKind::import_changes, key};

@@ -29,21 +29,20 @@ struct Work {
   bool operator==(const Work&) const = default;
 };
 
-// Between two automatic imports of a file system. AWS is told of changes by S3; here the prefix is
-// listed again.
+// The time between automatic imports of a file system. AWS gets notifications of changes; this
+// server lists the prefix again.
 inline constexpr Duration kAutoImportInterval = 60s;
 
-// Returns the work to begin, by file system.
-// `busy`: the file systems with running work. `imported`: when the last automatic import of each
-// began; absent: never.
+// Returns the work to begin, by file system. `busy` has the file systems with running work,
+// `imported` the begin of the last automatic import of each.
 std::vector<Work> plan_work(const Snapshot& snapshot, const std::set<std::string>& busy,
                             const std::map<std::string, Instant>& imported, Instant now);
 
-// Returns whether running work has lost its subject or its reason: the file system is being
-// deleted, or the task is being cancelled.
+// Returns true if running work must end, since the file system is being deleted or the task is
+// being cancelled.
 bool is_cancelled(const Snapshot& snapshot, const Work& work);
 
-// The prefixes that are imported automatically.
+// Returns true if the file system has automatic imports.
 bool imports_automatically(const Snapshot& snapshot, const std::string& file_system);
 
 }  // namespace trainyard::file_systems

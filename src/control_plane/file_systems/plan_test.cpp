@@ -1,4 +1,4 @@
-// Tests of which work begins.
+// Tests which work begins.
 #include "file_systems/plan.hpp"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(Plan, GivesAFileSystemOnePieceOfWork) {
   world.file_system("fs-2", Lifecycle::creating);
   world.snapshot.associations["r/dra-1"].file_system = "fs-1";
   world.snapshot.tasks["r/task-1"].file_system = "fs-1";
-  world.snapshot.tasks["s/task-2"].file_system = "fs-1";  // of another region
+  world.snapshot.tasks["s/task-2"].file_system = "fs-1";  // in another region
   EXPECT_EQ(world.plan(),
             (std::vector<Work>{{WorkKind::link, "r/fs-1", "r/dra-1"}, {WorkKind::fill, "r/fs-2"}}));
   world.snapshot.associations["r/dra-1"].lifecycle = Lifecycle::deleting;

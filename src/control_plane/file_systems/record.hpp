@@ -1,5 +1,5 @@
-// A LustreFileSystem is a directory that an FSx request created: filled from S3, mounted by jobs,
-// exported and removed. An Association links one of its directories to an S3 prefix; a
+// A LustreFileSystem is a file system that an FSx request created: a directory that is filled from
+// S3 and mounted by jobs. An Association links one of its directories to an S3 prefix; a
 // RepositoryTask moves files between both once. Each is one record of the ledger, named REGION/ID.
 //
 // Life cycle of a file system:
@@ -49,7 +49,7 @@ inline constexpr EnumTable<AutoImport> kAutoImports{"automatic import",
                                                      {AutoImport::added, "NEW"},
                                                      {AutoImport::added_changed, "NEW_CHANGED"}}};
 
-// Names the request that made a resource: a repeated one has the same token and digest.
+// Identifies the request that created a resource: a repeated request has the same token and digest.
 struct RequestMark {
   std::string token, digest;
   bool operator==(const RequestMark&) const = default;
@@ -62,17 +62,17 @@ struct LustreFileSystem {
   RequestMark mark;
   Instant created;
   Lifecycle lifecycle = Lifecycle::creating;
-  std::string failure;  // why it is failed; of an available one: what its import left out
+  std::string failure;  // why it failed; if it is available: which objects its import left out
   int64_t capacity_gib = 0;
   Deployment deployment = Deployment::scratch_1;
   std::string storage_type = "SSD";
   std::string mount_name;
   std::string type_version;
-  int64_t throughput_per_tib = 0;        // MB/s; 0 = of the deployment type
+  int64_t throughput_per_tib = 0;        // MB/s; 0: the default of the deployment type
   std::string import_path, export_path;  // "s3://bucket/prefix"; "": none
   int64_t chunk_mib = 1024;
   AutoImport auto_import = AutoImport::none;
-  // Kept and shown, without effect.
+  // Stored and shown, without effect.
   std::string compression = "NONE", drive_cache, maintenance_time;
   std::vector<std::string> subnets, security_groups;
   Tags tags;
@@ -85,13 +85,13 @@ struct Association {
   RequestMark mark;
   Instant created;
   Lifecycle lifecycle = Lifecycle::creating;
-  std::string failure;     // as that of a file system
-  std::string path;        // of the file system, without slashes at its ends; "" = its root
+  std::string failure;     // as LustreFileSystem::failure
+  std::string path;        // its directory, without slashes at the ends; "": the root
   std::string repository;  // "s3://bucket/prefix"
   bool import_on_create = false;
   int64_t chunk_mib = 1024;
   AutoImport auto_import = AutoImport::none;
-  bool delete_files = false;  // when it is being deleted: with its files
+  bool delete_files = false;  // true: deleting it also deletes its files
   Tags tags;
   bool operator==(const Association&) const = default;
 };
@@ -121,7 +121,7 @@ struct RepositoryTask {
   TaskState state = TaskState::pending;
   Instant created, updated;
   std::optional<Instant> started, ended;
-  // below the file system, without slashes at their ends; empty: all files
+  // Paths below the file system, without slashes at the ends; empty: all files.
   std::vector<std::string> paths;
   std::string report;  // "s3://bucket/prefix"; "": none
   std::string failure;
@@ -132,7 +132,7 @@ struct RepositoryTask {
 
 // All records of FSx, by "REGION/ID".
 struct Snapshot {
-  uint64_t version = 0;  // the version of the domain::Records it was read from
+  uint64_t version = 0;  // the version of the domain::Records that it was read from
   std::map<std::string, LustreFileSystem> file_systems;
   std::map<std::string, Association> associations;
   std::map<std::string, RepositoryTask> tasks;
@@ -145,7 +145,7 @@ inline constexpr std::string_view kFileSystemRecord = "fsx_file_system",
 
 // Adds a record; ignores records of other kinds.
 Result<void> add_record(Snapshot& snapshot, const domain::RecordKey& key, const Json& document);
-// Returns what must be written to change `before` into `after`.
+// Returns the writes that change `before` into `after`.
 std::vector<domain::RecordWrite> difference(const Snapshot& before, const Snapshot& after);
 
 }  // namespace trainyard::file_systems

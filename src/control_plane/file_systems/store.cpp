@@ -8,7 +8,7 @@
 namespace trainyard::file_systems {
 namespace {
 
-// retries of one change after commits by other writers of records
+// The retries of one change after commits by other writers of records.
 constexpr int kConflictsMax = 10;
 
 Result<void> commit(control::Control& control, control::RecordsRequest request) {
@@ -69,7 +69,7 @@ Result<void> FileSystemStore::change(const std::function<Result<void>(Snapshot&)
     if (committed) return {};
     if (committed.error().kind != Kind::conflict) return committed.error();
     if (conflicts == kConflictsMax)
-      return unavailable("the records of file systems are being changed by others: try again");
+      return unavailable("other requests keep changing the records of file systems: try again");
   }
 }
 

@@ -1,4 +1,5 @@
-// Keeps the records of FSx file systems: reads them from the ledger's records, and changes them.
+// FileSystemStore reads the records of FSx file systems from the ledger's records, and changes
+// them.
 //
 // Threads:  call from anywhere. change() waits for the commit, so it must not run on the thread
 // that
@@ -21,11 +22,11 @@ class FileSystemStore {
  public:
   explicit FileSystemStore(control::Control& control) : control_(control) {}
 
-  // Never nullptr.
+  // Returns the current records; never nullptr.
   std::shared_ptr<const Snapshot> snapshot() const;
 
-  // Runs `edit` on a copy of the snapshot and makes the result durable. Repeats both if another
-  // writer changed records meanwhile.
+  // Calls `edit` with a copy of the snapshot and makes the result durable. Repeats both if another
+  // writer changes records meanwhile.
   Result<void> change(const std::function<Result<void>(Snapshot&)>& edit);
 
  private:
@@ -36,7 +37,7 @@ class FileSystemStore {
   mutable Mutex mutex_;
   mutable std::shared_ptr<const domain::Records> records_ GUARDED_BY(mutex_);
   mutable std::shared_ptr<const Snapshot> joined_ GUARDED_BY(mutex_);
-  // invalid records, each logged once
+  // Invalid records, each of which is logged once.
   mutable std::set<domain::RecordKey> set_aside_ GUARDED_BY(mutex_);
 };
 
