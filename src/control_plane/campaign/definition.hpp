@@ -82,10 +82,10 @@ struct Definition {
 };
 
 Result<Definition> read_definition(std::string_view json);
-Json to_json(const Definition&);  // read_definition reads it
+Json to_json(const Definition&);  // in the format of read_definition()
 
-// Rejects definitions that can be read but not started: a placement rule without the data that it
-// needs. Separate from reading, since stored campaigns from before this check continue.
+// Rejects definitions that can be read but not started: placement rules without the data that they
+// need. It is separate from reading, since campaigns that were stored before this check continue.
 Result<void> check(const Definition&);
 
 }  // namespace trainyard::campaign

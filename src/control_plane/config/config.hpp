@@ -111,7 +111,7 @@ struct Kubernetes {
 struct Config {
   std::string account_id;                          // "": generated at the first start
   std::vector<policy::ConfiguredKey> access_keys;  // empty: one is generated at the first start
-  // Users, groups, roles and policies, without access keys.
+  // Users, groups, roles and policies; their keys are in `access_keys`.
   policy::IdentitySeed identities;
   bool open_roles = false;           // undefined roles may do everything
   std::string region = "us-east-1";  // the default region that `env` sets

@@ -26,8 +26,8 @@ namespace trainyard::config {
 template <class T>
 struct Range {
   T least, most;
-  std::string_view zero = "";  // what 0 stands for: "forever"
-  std::string_view note = "";  // what the number is, for errors: ": of one instance and hour"
+  std::string_view zero = "";  // the meaning of 0, for errors: "forever"
+  std::string_view note = "";  // the meaning of the number: ": of one instance and hour"
 
   // NaN is in no range.
   bool contains(T number) const { return number >= least && number <= most; }

@@ -1,14 +1,13 @@
-// AgentLinks connects a launcher with the agents' links, which other modules own: agents report
-// what their allocation serves, and an idle one gets its next order (docs/decisions/38).
+// AgentLinks connects a launcher with the agents' links, which other modules own: agents report the
+// attempt that their allocation runs, and idle agents get their next order (docs/decisions/38).
 //
-// It refuses an agent that speaks of an allocation in which it cannot run: of another machine, of
-// another submitter, one
-// that has ended, or one other than that in which its attempt has begun. take() and report()
-// exclude each other, so an attempt either begins in an allocation, or the launcher knows that it
-// never will.
+// It rejects an agent that reports an allocation in which it cannot run: on another machine, of
+// another submitter, an ended one, or another one than its attempt has begun in. take() and
+// report() exclude each other, so an attempt either begins in an allocation, or the launcher knows
+// that it never will.
 //
 // Threads: report() and connect() from any; the others from the launcher's. Lifetime: outlives the
-// launcher and what calls report(); the sender outlives the launcher's last call.
+// launcher and all callers of report(); the sender outlives the launcher's last call.
 #pragma once
 
 #include <functional>
@@ -24,39 +23,39 @@
 
 namespace trainyard::launch {
 
-// The report of a linked agent on its allocation. Its token was verified.
+// The report of a connected agent about its allocation. Its token was verified.
 struct AllocationReport {
   uint64_t allocation = 0;  // Slurm's number of its job
-  uint32_t served = 0;      // attempts that it has served before this one
+  uint32_t served = 0;      // attempts that ran in it before this one
   domain::AttemptId attempt;
   std::string token;
-  std::string machine;      // of the attempt, as the ledger has it
-  std::string submitter;    // of its job, as the ledger has it
-  bool begun = false;       // it has reported facts, so it has begun in this allocation
+  std::string machine;      // the attempt's machine in the ledger
+  std::string submitter;    // the submitter of its job in the ledger
+  bool begun = false;       // the agent has reported facts, so the attempt has begun here
   bool idle = false;        // the attempt ends, and the agent waits for an order
-  bool keeps_host = false;  // idle: the container and network may serve a job like this one
-  Duration time_left{};     // idle: of the allocation
+  bool keeps_host = false;  // if idle: a similar job may reuse the container and network
+  Duration time_left{};     // if idle: the remaining time of the allocation
 };
 
 // An order for an idle agent; "" releases the allocation.
 struct AllocationOrder {
   uint64_t allocation = 0;
-  domain::AttemptId from;  // the attempt that the agent has served
+  domain::AttemptId from;  // the attempt that the agent has run
   std::string order;
-  bool same_host = false;  // for the container that it keeps
+  bool same_host = false;  // true: the next attempt reuses the kept container
 };
 
 // An allocation in which agents may run.
 struct OpenAllocation {
   std::string machine;      // "": not known yet
-  domain::AttemptId first;  // the attempt for which it was made
-  // The user or role for whose attempts it was made; "": not known.
+  domain::AttemptId first;  // the attempt for which it was requested
+  // The user or role for whose attempts it was requested; "": not known.
   std::string submitter = {};
 };
 
 class AgentLinks {
  public:
-  // Returns false if no such agent is linked; true: it is on its way.
+  // Sends an order. Returns false if no such agent is connected.
   using Send = std::function<bool(const AllocationOrder&)>;
 
   void connect(Send send) {
@@ -64,9 +63,9 @@ class AgentLinks {
     send_ = std::move(send);
   }
 
-  // Keeps the newest report of each open allocation. Returns why the agent is refused; "": it is
-  // not. Of an allocation that is not open no report is needed: it is so new that it serves its
-  // first attempt, or it ends.
+  // Keeps the newest report of each open allocation. Returns the reason to reject the agent; ""
+  // accepts it. Reports of other allocations are not needed: these are new and run their first
+  // attempt, or they end.
   std::string report(AllocationReport report) {
     const std::string job = "Slurm job " + std::to_string(report.allocation);
     const MutexLock lock(mutex_);
@@ -80,7 +79,7 @@ class AgentLinks {
       return job + " does not serve the attempts of " + report.submitter;
     if (report.served == 0 && open->second.first != report.attempt)
       return job + " was not made for " + report.attempt.text();
-    // An earlier server may have ordered the attempt in one allocation, and this one in another.
+    // An earlier server may have sent the attempt to one allocation, and this server to another.
     for (const auto& [other, attempt] : serves_)
       if (attempt == report.attempt && other != report.allocation)
         return "Slurm job " + std::to_string(other) + " serves " + report.attempt.text();
@@ -90,8 +89,8 @@ class AgentLinks {
     return "";
   }
 
-  // The reports since the last call, one of each allocation. From now on allocations that are not
-  // among `open`, if it is given, do not begin attempts.
+  // Returns the reports since the last call, at most one for each allocation. If `open` is given,
+  // other allocations no longer begin attempts.
   std::vector<AllocationReport> take(
       std::optional<std::map<uint64_t, OpenAllocation>> open = std::nullopt) {
     std::vector<AllocationReport> reports;
@@ -122,7 +121,7 @@ class AgentLinks {
   Send send_ GUARDED_BY(mutex_);
   std::map<uint64_t, OpenAllocation> open_ GUARDED_BY(mutex_);
   std::map<uint64_t, AllocationReport> reports_ GUARDED_BY(mutex_);
-  // The attempts in open allocations, also while their agents are not linked.
+  // The attempts in open allocations, including those whose agents are not connected.
   std::map<uint64_t, domain::AttemptId> serves_ GUARDED_BY(mutex_);
 };
 

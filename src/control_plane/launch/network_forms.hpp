@@ -1,4 +1,4 @@
-// AddressForm and SubnetForm write addresses and subnets in JSON records: "10.201.0.2",
+// AddressForm and SubnetForm convert addresses and subnets to and from JSON: "10.201.0.2",
 // "10.201.0.0/28".
 //
 // Threads: plain values. Errors: invalid.

@@ -1,4 +1,4 @@
-// RestRequest is a request to a scheduler's REST server, and SendRest sends it over HTTP: a
+// RestRequest is a request to a scheduler's REST server. SendRest sends it over HTTP, and is a
 // parameter of the launchers, so that their tests need no server.
 //
 // Threads: a SendRest is confined to one at a time.
@@ -30,8 +30,8 @@ using SendRest = std::function<Result<RestAnswer>(const RestRequest&)>;
 
 // Certificates and keys in PEM, as text.
 struct RestIdentity {
-  std::string ca;                // that signed the server's certificate; "": the system's
-  std::string certificate, key;  // of this client; "": none
+  std::string ca;                // the CA of the server's certificate; "": the system's
+  std::string certificate, key;  // the client's; "": none
 };
 
 // Return a SendRest that uses libcurl.

@@ -28,7 +28,7 @@ bool is_json_true(const Json& object, const char* name) {
   return json_member(object, name) == Json(true);
 }
 
-// "Reason: message", as far as there are any.
+// Returns "Reason: message", or the part that exists.
 std::string reason_and_message(const Json& object) {
   const std::string reason = short_json_text(object, "reason");
   const std::string message = short_json_text(object, "message");
@@ -52,7 +52,7 @@ Result<Page> read_page(std::string_view body) {
   Page page;
   page.json = TRY(parse_json(body).in("reading the answer of Kubernetes"));
   const Json& items = json_member(page.json, "items");
-  // Go writes an empty list as null.
+  // Go formats an empty list as null.
   if (!page.json.is_object() || !(items.is_array() || items.is_null()) ||
       !json_member(page.json, "metadata").is_object())
     return corrupt("the answer of Kubernetes is not a list");
@@ -85,7 +85,7 @@ std::string reason_of_failure(const Json& status) {
   return "";
 }
 
-// Why a container waits or has ended.
+// Returns why a container waits or has ended.
 std::string reason_of_container(const Json& status) {
   const Json& state = json_member(status, "state");
   if (const Json& waiting = json_member(state, "waiting"); waiting.is_object())
@@ -95,7 +95,7 @@ std::string reason_of_container(const Json& status) {
   std::string text = short_json_text(ended, "reason");
   if (const int64_t code = json_int(ended, "exitCode"); code != 0)
     text += (text.empty() ? "" : ", ") + std::string("exit code ") + std::to_string(code);
-  // The message may be the end of a log, whose last line tells most.
+  // The message may be the end of a log, whose last line is the most informative.
   const std::string message = json_text(ended, "message");
   const std::string_view whole = trim(message);
   const auto line = trim(whole.substr(whole.find_last_of('\n') + 1));
@@ -105,7 +105,7 @@ std::string reason_of_container(const Json& status) {
 
 // Returns the most informative of a pod's reasons, as Kubernetes reports it.
 std::string reason_of_pod(const Json& status) {
-  // Preempted, evicted, or its node is lost.
+  // The pod was preempted or evicted, or its node is lost.
   if (const Json& target = condition_of(status, "DisruptionTarget");
       json_text(target, "status") == "True")
     return reason_and_message(target);
@@ -119,7 +119,7 @@ std::string reason_of_pod(const Json& status) {
   return "";
 }
 
-// 0 without such a quantity.
+// Returns 0 if the object has no such quantity.
 int64_t milli_of(const Json& quantities, const char* name) {
   const auto quantity = parse_quantity_milli(json_text(quantities, name));
   return quantity ? *quantity : 0;
@@ -134,8 +134,8 @@ void add_amounts(KubernetesAmounts& sum, const KubernetesAmounts& more) {
   sum.memory_bytes = std::min(sum.memory_bytes + more.memory_bytes, kQuantityMilliMax);
 }
 
-// The scheduler counts the sum of the containers, or the largest init container. One that
-// runs next to the others counts with them.
+// Returns a pod's requests as Kubernetes counts them: the sum of the containers, or the largest
+// init container. Sidecars (restartable init containers) count with the containers.
 KubernetesAmounts requests_of(const Json& spec) {
   const auto of = [](const Json& container) {
     return amounts_in(json_member(json_member(container, "resources"), "requests"));
@@ -157,7 +157,7 @@ KubernetesAmounts requests_of(const Json& spec) {
   return sum;
 }
 
-// Nothing, if the item is not a Job of a gang.
+// Returns nullopt if the item is not the Job of a gang.
 std::optional<KubernetesJob> read_job(const Json& item, std::string_view mark) {
   const Json& metadata = json_member(item, "metadata");
   const auto attempt =
@@ -292,7 +292,7 @@ Result<void> check_kubernetes_answer(int status, std::string_view body) {
       return denied("Kubernetes does not know the caller: " + message +
                     ": check the certificate or token of kubernetes.kubeconfig");
     case 403:
-      // A quota rejects by 403 as well.
+      // Quotas also reject with 403.
       if (message.find("exceeded quota") != std::string::npos)
         return exhausted("Kubernetes rejects the request: " + message);
       return denied("Kubernetes denies the request: " + message);
@@ -337,7 +337,7 @@ Result<int64_t> parse_quantity_milli(std::string_view text) {
 Result<std::set<domain::HostIndex>> parse_indexes(std::string_view text, uint32_t hosts) {
   std::set<domain::HostIndex> indexes;
   if (text.empty()) return indexes;
-  int64_t next = 0;  // they ascend
+  int64_t next = 0;  // indexes are in ascending order
   for (const auto range : split(text, ',')) {
     const auto ends = split(range, '-');
     const auto first = parse_int(ends.front()), last = parse_int(ends.back());

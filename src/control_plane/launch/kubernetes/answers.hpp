@@ -1,10 +1,10 @@
 // Decodes the answers of an API server: lists of Jobs, pods and nodes, and its errors.
 //
-// Lists have pages. An item without the labels of a gang of this server is left out; numbers are
-// clamped, and texts shortened.
+// Lists have pages. Items without the labels of this server's gangs are left out, numbers are
+// limited, and texts shortened.
 //
-// Threads: pure. Errors: corrupt (not what Kubernetes answers), exhausted (too many items), and of
-// error_of_kubernetes() the kinds of kubernetes.hpp.
+// Threads: pure. Errors: corrupt (not an answer of Kubernetes), exhausted (too many items), and
+// those of kubernetes.hpp from check_kubernetes_answer().
 #pragma once
 
 #include <cstdint>
@@ -20,26 +20,26 @@ namespace trainyard::launch {
 
 inline constexpr size_t kKubernetesTextBytesMax = 300;
 
-// Append a page's items; the result is where the next page continues, "": it was the last one.
+// Append a page's items. Return the token of the next page; "" after the last one.
 Result<std::string> read_job_page(std::string_view body, std::string_view mark,
                                   std::vector<KubernetesJob>& jobs);
 Result<std::string> read_pod_page(std::string_view body, std::string_view mark,
                                   std::vector<KubernetesPod>& pods);
 Result<std::string> read_node_page(std::string_view body, std::vector<KubernetesNode>& nodes);
-// Adds what the page's pods request on their nodes, without those of this server; `pods` counts
-// them.
+// Adds up by node what the page's pods of others request. `pods` counts them.
 Result<std::string> read_use_page(std::string_view body, std::string_view mark,
                                   std::map<std::string, KubernetesAmounts>& used, size_t& pods);
 
-// The uid of a created object.
+// Returns the uid of a created object.
 Result<std::string> read_uid(std::string_view body);
 
 Result<void> check_kubernetes_answer(int status, std::string_view body);
 
-// "1500m" is 1500, "2" is 2000, "1Ki" is 1024000: thousandths. Errors: invalid.
+// Returns a quantity in thousandths: "1500m" is 1500, "2" is 2000, "1Ki" is 1024000. Errors:
+// invalid.
 Result<int64_t> parse_quantity_milli(std::string_view text);
 
-// "0,2-4" as Jobs list indexes; those past `hosts` are left out. Errors: corrupt.
+// Parses a Job's list of indexes, "0,2-4". Leaves out indexes from `hosts` on. Errors: corrupt.
 Result<std::set<domain::HostIndex>> parse_indexes(std::string_view text, uint32_t hosts);
 
 }  // namespace trainyard::launch

@@ -49,7 +49,7 @@ TEST(KubernetesAnswers, ReadsPodsWithKubernetesMessages) {
       << pods[3].reason;
 }
 
-TEST(KubernetesAnswers, PreemptionAndEvictionComeBeforeTheExitCode) {
+TEST(KubernetesAnswers, ShowPreemptionAndEvictionRatherThanTheExitCode) {
   const auto reason_of = [](const std::string& status) {
     std::vector<KubernetesPod> pods;
     const auto read = read_pod_page(
@@ -95,7 +95,7 @@ TEST(KubernetesAnswers, SumsTheRequestsOfPodsOfOthers) {
   EXPECT_EQ(used["n1"].memory_bytes, int64_t{1} << 30);
 }
 
-TEST(KubernetesAnswers, TheLargestInitContainerCountsAndSidecarsAlways) {
+TEST(KubernetesAnswers, CountTheLargestInitContainerAndAllSidecars) {
   std::map<std::string, KubernetesAmounts> used;
   size_t pods = 0;
   ASSERT_TRUE(read_use_page(
@@ -119,7 +119,7 @@ TEST(KubernetesAnswers, RejectsAnswersWithoutAList) {
   EXPECT_FALSE(read_uid("{}"));
 }
 
-TEST(KubernetesAnswers, ErrorsHaveKindsAndKubernetesMessages) {
+TEST(KubernetesAnswers, HaveKindsAndMessagesOfErrors) {
   const auto error_of = [](int status, const std::string& body) {
     const auto checked = check_kubernetes_answer(status, body);
     return checked ? Error{} : checked.error();
@@ -136,7 +136,7 @@ TEST(KubernetesAnswers, ErrorsHaveKindsAndKubernetesMessages) {
   EXPECT_TRUE(check_kubernetes_answer(201, "{}"));
 }
 
-TEST(KubernetesAnswers, QuantitiesHaveUnits) {
+TEST(KubernetesAnswers, HaveQuantitiesWithUnits) {
   for (const auto& [text, milli] : {std::pair("2", int64_t{2000}),
                                     {"1500m", 1500},
                                     {"0.5", 500},
@@ -151,7 +151,7 @@ TEST(KubernetesAnswers, QuantitiesHaveUnits) {
     EXPECT_FALSE(parse_quantity_milli(wrong)) << wrong;
 }
 
-TEST(KubernetesAnswers, IndexesAscendAndAreTheGangs) {
+TEST(KubernetesAnswers, HaveAscendingIndexesBelowTheGangsSize) {
   EXPECT_EQ(*parse_indexes("0,2-4", 10), (std::set<domain::HostIndex>{0, 2, 3, 4}));
   EXPECT_EQ(*parse_indexes("2-4000000000", 4), (std::set<domain::HostIndex>{2, 3}));
   EXPECT_TRUE(parse_indexes("", 4)->empty());

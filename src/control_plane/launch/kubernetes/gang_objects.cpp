@@ -9,7 +9,7 @@
 namespace trainyard::launch {
 namespace {
 
-// Enough for an agent, whose container has its own limit.
+// The memory of an agent; its container has its own limit.
 constexpr int64_t kMemoryBytesMin = 64 << 20;
 constexpr const char* kOrdersDirectory = "/run/trainyard-orders";
 
@@ -18,7 +18,7 @@ KubernetesAmounts amounts_of(const Member& member) {
           std::max(kMemoryBytesMin, member.share.memory_bytes)};
 }
 
-// All pods of a Job are alike: that with the largest need counts.
+// Returns the largest need of a host, since all pods of a Job request the same.
 KubernetesAmounts largest_of(const Gang& gang) {
   KubernetesAmounts largest;
   for (const Member& member : gang.members) {
@@ -29,7 +29,7 @@ KubernetesAmounts largest_of(const Gang& gang) {
   return largest;
 }
 
-// The names of the gang's machines, each with the number of its hosts there.
+// Returns the gang's hosts by the name of their machine.
 std::map<std::string, int64_t> hosts_by_machine(const Gang& gang) {
   std::map<std::string, int64_t> machines;
   for (const Member& member : gang.members) ++machines[member.machine];
@@ -141,13 +141,13 @@ Json metadata_of(const KubernetesJobSettings& settings, const Gang& gang, const 
       {"name", name}, {"namespace", settings.name_space}, {"labels", labels_of(settings, gang)}};
 }
 
-// Each pod is a node of its own: its address is its name in the Service.
+// Each pod counts as a node, whose address is its name in the Service.
 Result<std::vector<HostOrder>> orders_of(const KubernetesJobSettings& settings, const Gang& gang,
                                          const std::string& name) {
   std::vector<NodeHosts> nodes;
   for (domain::HostIndex host = 0; host < gang.members.size(); ++host)
     nodes.push_back({name + "-" + std::to_string(host) + "." + name, {host}});
-  // Gangs do not see each other's addresses, which may be the same.
+  // Gangs do not see each other's addresses, so they may be equal.
   const auto subnet =
       TRY(choose_subnet(settings.pool, 2 * gang.members.size() - 1, {}, settings.pool.base));
   return plan_host_orders(settings, gang, name, nodes, subnet);
@@ -229,7 +229,7 @@ Result<GangObjects> plan_objects(const KubernetesJobSettings& settings, const Ga
                       {{"clusterIP", "None"},
                        {"publishNotReadyAddresses", true},
                        {"selector", labels_of(settings, gang)}}}};
-  // Not within the list: a return from there would leak its first elements.
+  // Computed before the list: a return from within it would leak its first elements.
   const Json data = TRY(secret_data(TRY(orders_of(settings, gang, objects.name))));
   objects.secret = {{"apiVersion", "v1"},
                     {"kind", "Secret"},

@@ -1,18 +1,18 @@
 // Plans the Kubernetes objects of a gang: an Indexed Job with one pod for each host, a headless
 // Service that gives the pods names, and a Secret with the hosts' orders.
 //
-// All three have the gang's name, and are the Job's: Kubernetes deletes the others with it. The Job
-// is created suspended; until it is resumed no pod of it exists. Its pods may run on the nodes that
-// the scheduler chose, and on no others. A pod that ends is not replaced.
+// All three have the gang's name. The Job owns the others, so that Kubernetes deletes them with it.
+// The Job is created suspended, and has no pods until it is resumed. Its pods may run only on the
+// nodes that the scheduler chose. A pod that ends is not replaced.
 //
-// The pod of host k runs the program trainyard-pod-host of the image with the order that the Secret
-// has under k. It prepares the host's network within the pod, where the gang's other pods are
-// reached by the names JOB-k.SERVICE, and becomes the agent (nodes/host_run.hpp). The containers of
-// jobs are made within the pod, which is privileged for that.
+// The pod of host k runs trainyard-pod-host of the image with the order in the Secret's key k. This
+// program prepares the host's network within the pod, reaches the gang's other pods by the names
+// JOB-k.SERVICE, and becomes the agent (nodes/host_run.hpp). Jobs' containers are made within the
+// pod, which is privileged for that.
 //
-// Threads: pure. Errors: invalid (the gang), denied (what this launcher does not support),
-// unavailable (nodes that Kubernetes does not list, or that are too small), exhausted (orders that
-// do not fit into a Secret, and those of choose_subnet()).
+// Threads: pure. Errors: invalid (the gang), denied (not supported by this launcher), unavailable
+// (nodes that Kubernetes does not list, or that are too small), exhausted (orders that do not fit
+// into a Secret, and those of choose_subnet()).
 #pragma once
 
 #include <map>
@@ -36,7 +36,7 @@ struct KubernetesToleration {
   bool operator==(const KubernetesToleration&) const = default;
 };
 
-// Where and as what pods run. Empty members are Kubernetes' defaults.
+// Settings of pods. Empty members stand for Kubernetes' defaults.
 struct KubernetesPlacement {
   std::map<std::string, std::string> node_selector = {};
   std::vector<KubernetesToleration> tolerations = {};
@@ -48,14 +48,14 @@ struct KubernetesPlacement {
 
 struct KubernetesJobSettings : NodeSettings {
   std::string name_space = "default";
-  std::string image;              // with Trainyard's programs
-  std::string program_directory;  // where the image has trainyard-pod-host
+  std::string image;              // the image with Trainyard's programs
+  std::string program_directory;  // the directory of trainyard-pod-host in the image
   KubernetesPlacement placement;
-  // Members that are set replace those of `placement`; an instance type's replace a queue's.
+  // Set members replace those of `placement`; an instance type's replace a queue's.
   std::map<std::string, KubernetesPlacement> of_queues, of_instance_types;
-  // Added to a job's own limit of its run time: for images, inputs and artifacts.
+  // Added to a job's run time limit, for images, inputs and artifacts.
   Duration time_margin = 30min;
-  // Between a pod's SIGTERM and its SIGKILL.
+  // The time between a pod's SIGTERM and SIGKILL.
   Duration stop_grace = 120s;
 };
 
@@ -67,19 +67,19 @@ struct GangObjects {
 KubernetesPlacement placement_of(const KubernetesJobSettings& settings, const std::string& queue,
                                  const std::string& instance_type);
 
-// "trainyard-3fa91c-j17a1".
+// Returns "trainyard-3fa91c-j17a1".
 std::string gang_name(const std::string& mark, const domain::AttemptId& attempt);
 
-// `seal`: of the token.
+// `seal` is the sealed token.
 Result<GangObjects> plan_objects(const KubernetesJobSettings& settings, const Gang& gang,
                                  const std::vector<KubernetesNode>& nodes, const std::string& seal);
 
 // Makes the Job the owner of the object.
 void set_owner(Json& object, const std::string& job, const std::string& uid);
 
-// True if the node has the labels of the placement's node selector.
+// Returns true if the node has the labels of the placement's node selector.
 bool is_selected(const KubernetesNode& node, const KubernetesPlacement& placement);
-// True if a pod with the placement may be scheduled on the node, resources aside.
+// Returns true if the node's labels and taints allow a pod with the placement.
 bool admits(const KubernetesNode& node, const KubernetesPlacement& placement);
 
 }  // namespace trainyard::launch

@@ -50,7 +50,7 @@ HostOrder order_in(const Json& secret, const std::string& key) {
   return order ? *order : HostOrder{};
 }
 
-TEST(GangObjects, AreAJobThatReplacesNoPod) {
+TEST(GangObjects, HaveAJobThatReplacesNoPod) {
   const Json job = planned(pods_on({"n1", "n2"})).job;
   EXPECT_EQ(job["metadata"]["name"], "trainyard-3fa91c-j17a1");
   EXPECT_EQ(job["metadata"]["namespace"], "training");
@@ -68,7 +68,7 @@ TEST(GangObjects, AreAJobThatReplacesNoPod) {
   EXPECT_EQ(spec["template"]["spec"]["terminationGracePeriodSeconds"], 90);
 }
 
-TEST(GangObjects, PodsMayRunOnTheChosenNodesOnly) {
+TEST(GangObjects, RestrictPodsToTheChosenNodes) {
   const Json pod = planned(pods_on({"n2", "n2"})).job["spec"]["template"]["spec"];
   const Json& terms = pod["affinity"]["nodeAffinity"]
                          ["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
@@ -81,7 +81,7 @@ TEST(GangObjects, PodsMayRunOnTheChosenNodesOnly) {
             2u);
 }
 
-TEST(GangObjects, EachPodRequestsTheResourcesOfTheLargestHost) {
+TEST(GangObjects, RequestTheResourcesOfTheLargestHostForEachPod) {
   Gang gang = pods_on({"n1", "n2"});
   gang.members[1].share = {3, 200 << 20, 0};
   const Json container = planned(gang).job["spec"]["template"]["spec"]["containers"][0];
@@ -89,7 +89,7 @@ TEST(GangObjects, EachPodRequestsTheResourcesOfTheLargestHost) {
   EXPECT_EQ(container["resources"]["requests"]["memory"], std::to_string(200 << 20));
 }
 
-TEST(GangObjects, ASecretHasTheOrderOfEachHost) {
+TEST(GangObjects, HaveTheOrderOfEachHostInASecret) {
   const auto objects = planned(pods_on({"n1", "n2"}));
   ASSERT_EQ(objects.secret["data"].size(), 2u);
   const HostOrder first = order_in(objects.secret, "0"), second = order_in(objects.secret, "1");
@@ -103,7 +103,7 @@ TEST(GangObjects, ASecretHasTheOrderOfEachHost) {
   EXPECT_EQ(first.host_table, second.host_table);
 }
 
-TEST(GangObjects, NothingButTheSecretHasTheToken) {
+TEST(GangObjects, HaveTheTokenOnlyInTheSecret) {
   Gang gang = pods_on({"n1"});
   gang.token = gang.members[0].order = "T0KEN";
   const auto objects = planned(gang);
@@ -111,7 +111,7 @@ TEST(GangObjects, NothingButTheSecretHasTheToken) {
   EXPECT_EQ(dump(objects.service).find("T0KEN"), std::string::npos);
 }
 
-TEST(GangObjects, AQueueAndAnInstanceTypeHavePlacementsOfTheirOwn) {
+TEST(GangObjects, UseThePlacementsOfQueueAndInstanceType) {
   auto settings = pod_settings();
   settings.placement.node_selector = {{"pool", "small"}};
   settings.placement.tolerations = {{"dedicated", "training", "NoSchedule"}};
@@ -129,7 +129,7 @@ TEST(GangObjects, AQueueAndAnInstanceTypeHavePlacementsOfTheirOwn) {
   EXPECT_EQ(pod["activeDeadlineSeconds"], 120 * 60);
 }
 
-TEST(GangObjects, AreRejectedWithTheReason) {
+TEST(GangObjects, CannotBeMadeForUnsupportedGangs) {
   const auto message_of = [](const Gang& gang) {
     const auto objects = plan_objects(pod_settings(), gang, two_kubernetes_nodes(), "SEAL");
     return objects ? "" : objects.error().message;

@@ -1,4 +1,4 @@
-// Reads members of JSON objects that others wrote: what is missing or of another type counts as
+// Reads members of untrusted JSON objects. Missing members and those of another type count as
 // empty.
 //
 // Threads: pure. Errors: none.

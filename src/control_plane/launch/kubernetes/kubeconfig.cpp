@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kConvert =
     "`kubectl config view --raw --minify -o json` writes one that can be read";
 
-// The object `kind` of the entry of the list that has the name.
+// Returns the object `kind` of the list's entry with that name.
 Result<const Json*> named(const Json& config, const char* list, const char* kind,
                           const std::string& name) {
   const auto entries = config.find(list);
@@ -24,7 +24,7 @@ Result<const Json*> named(const Json& config, const char* list, const char* kind
                  list);
 }
 
-// The PEM text of a member, which is given in base64 or as a file.
+// Returns the PEM text of a member, which is in base64 or in a file.
 Result<std::string> pem_of(const Json& object, const std::string& member,
                            const std::string& directory, const ReadFile& read_file) {
   const std::string data = json_text(object, (member + "-data").c_str());

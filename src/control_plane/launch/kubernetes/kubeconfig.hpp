@@ -1,11 +1,11 @@
-// Reads how to reach an API server and as whom: from a kubeconfig in the form of JSON, or from the
+// Reads the address and credentials for an API server: from a kubeconfig in JSON, or from the
 // service account of the pod in which this server runs.
 //
 // A kubeconfig in YAML is rejected, with the command that converts it. So are exec plugins,
-// passwords, proxies and servers whose certificates are not checked.
+// passwords, proxies, and settings that skip the check of the server's certificate.
 //
-// Threads: pure, except for the files that are read. Errors: invalid (the member, and what to
-// change), and errors of reading the files.
+// Threads: pure, except for reading files. Errors: invalid (with the member and the remedy), and
+// those of files.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace trainyard::launch {
 
-// The limit for a kubeconfig, and for a certificate.
+// The size limit of a kubeconfig, and of a certificate.
 inline constexpr size_t kKubeconfigBytesMax = 1 << 20;
 
 struct KubernetesAccess {
@@ -25,17 +25,17 @@ struct KubernetesAccess {
   RestIdentity identity;
   std::string token;       // a bearer token; "": none
   std::string token_file;  // read again for each request, since it may be renewed; "": none
-  std::string name_space;  // the context's, or the service account's; "": default
+  std::string name_space;  // the context's, or the service account's; "": "default"
 };
 
 // Returns the content of the file.
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
-// `context`: "": the current one. Relative paths in it are relative to `directory`.
+// Reads a context; "": the current one. Relative paths in the kubeconfig are below `directory`.
 Result<KubernetesAccess> read_kubeconfig(std::string_view text, const std::string& context,
                                          const std::string& directory, const ReadFile& read_file);
 
-// `directory`: /var/run/secrets/kubernetes.io/serviceaccount. `host` and `port`: of
+// `directory` is /var/run/secrets/kubernetes.io/serviceaccount. `host` and `port` are the values of
 // KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT.
 Result<KubernetesAccess> service_account_access(const std::string& directory,
                                                 const std::string& host, const std::string& port,

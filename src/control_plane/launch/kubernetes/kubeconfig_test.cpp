@@ -82,7 +82,7 @@ TEST(Kubeconfig, RejectsUnsupportedSettingsWithAnExplanation) {
   }
 }
 
-TEST(Kubeconfig, RejectsContextsThatAreIncomplete) {
+TEST(Kubeconfig, RejectsIncompleteContexts) {
   const Json config = kubeconfig({{"token", "secret"}});
   EXPECT_NE(message_of(read(config, "none")).find("context 'none'"), std::string::npos);
   EXPECT_NE(message_of(read(config, "other")).find("cluster 'none'"), std::string::npos);

@@ -1,11 +1,11 @@
-// Kubernetes is the part of a Kubernetes cluster that the launcher uses, as an interface: the Jobs
-// and pods of this server, nodes, and what other pods use of them are listed; a gang's objects are
-// created and deleted. rest.hpp implements it; memory_kubernetes.hpp does for tests.
+// Kubernetes is the launcher's interface to a Kubernetes cluster: it lists the Jobs and pods of
+// this server, the nodes and the requests of other pods there, and creates and deletes a gang's
+// objects. rest.hpp implements it, and memory_kubernetes.hpp for tests.
 //
 // Threads: confined to the launcher's. Errors: unavailable (the API server does not answer: try
-// again), denied (wrong or expired credentials, no such right), conflict (an object of that name
-// exists), invalid (Kubernetes rejects the request; the message has its own words), exhausted (a
-// quota, or an answer past its limit).
+// again), denied (wrong or expired credentials, missing right), conflict (an object of that name
+// exists), invalid (Kubernetes rejects the request; the message quotes it), exhausted (a quota, or
+// an answer beyond its limit).
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@
 
 namespace trainyard::launch {
 
-// More than the largest clusters have: 5,000 nodes and 150,000 pods are what Kubernetes supports.
+// Limits of lists, beyond the 5,000 nodes and 150,000 pods that Kubernetes supports.
 inline constexpr size_t kKubernetesNodesMax = 20'000;
 inline constexpr size_t kKubernetesPodsMax = 300'000;
 inline constexpr size_t kKubernetesJobsMax = 100'000;
 // Items on one page of a list.
 inline constexpr size_t kKubernetesPageItems = 500;
 
-// The word for failure in conditions of Jobs, phases of pods, and policies of Jobs.
+// The text for failure in conditions of Jobs, phases of pods, and policies of Jobs.
 inline constexpr const char* kKubernetesFailed = "Failed";
 
 // Labels and annotations of a gang's objects.
@@ -49,9 +49,9 @@ struct KubernetesJob {
   uint32_t hosts = 0;
   std::string seal;
   bool suspended = false;
-  bool deleting = false;  // it was deleted, and its pods end
+  bool deleting = false;  // it was deleted, and its pods are ending
   bool ended = false;     // complete or failed
-  std::string reason;     // of its failure: "FailedIndexes: Job has failed indexes"
+  std::string reason;     // why it failed: "FailedIndexes: Job has failed indexes"
   std::set<domain::HostIndex> ended_hosts;
 };
 
@@ -62,7 +62,7 @@ struct KubernetesPod {
   domain::HostIndex host = 0;
   std::string node;     // "": not scheduled yet
   std::string phase;    // "Pending", "Running", "Succeeded", "Failed", "Unknown"
-  std::string created;  // in ISO 8601: of two pods of a host the later one counts
+  std::string created;  // in ISO 8601; of two pods of a host the later one counts
   bool deleting = false;
   // Why it does not run yet, or has ended: "Unschedulable: 0/3 nodes are available", "OOMKilled,
   // exit code 137"; "": unknown.
@@ -98,8 +98,8 @@ class Kubernetes {
   virtual Result<void> apply_service(const Json& service) = 0;
   // Lets the pods of a suspended Job be created.
   virtual Result<void> resume_job(const std::string& name) = 0;
-  // With its pods, Secret and Service; they are gone when the Job is. Harmless when another Job has
-  // the name by now, or none.
+  // Deletes the Job with its pods, Secret and Service; they no longer exist when the Job does not.
+  // Does nothing if no Job with this name and uid exists.
   virtual Result<void> delete_job(const std::string& name, const std::string& uid) = 0;
 };
 

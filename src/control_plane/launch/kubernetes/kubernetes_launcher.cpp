@@ -10,7 +10,8 @@
 namespace trainyard::launch {
 namespace {
 
-// After this number of queries an interrupted start is no longer completed: its attempt is over.
+// After this number of queries an interrupted start counts as abandoned, since ensure() has not
+// completed it.
 constexpr uint32_t kInterruptedLooksMax = 100;
 
 struct OwnGang {
@@ -27,7 +28,8 @@ bool has_ended(const KubernetesPod& pod) {
   return pod.phase == "Succeeded" || pod.phase == kKubernetesFailed;
 }
 
-// A pod that was deleted ends by its node; a node that is lost ends nothing.
+// Returns true if a pod runs. A deleted pod runs until its node ends it, which a lost node does
+// not.
 bool is_lost(const KubernetesPod& pod, const std::vector<KubernetesNode>& nodes) {
   if (!pod.deleting) return false;
   const KubernetesNode* node = find_node(nodes, pod.node);
@@ -61,7 +63,7 @@ class KubernetesLauncher final : public Launcher {
   Result<void> begin() {
     TRY(look_at_jobs());
     TRY(look_at_nodes());
-    // Taints come and go; labels are what the config names.
+    // Only labels are checked, since taints change often.
     for (const auto& placement : placements_)
       if (!placement.node_selector.empty() && std::ranges::none_of(nodes_, [&](const auto& node) {
             return is_selected(node, placement);
@@ -127,7 +129,7 @@ class KubernetesLauncher final : public Launcher {
     std::set<std::string> suspended;
     for (KubernetesJob& job : jobs) {
       if (job.name != gang_name(settings_.jobs.mark, job.attempt)) continue;
-      // Another server may have the same mark; it has another key.
+      // Another server may have the same mark, but it has another key.
       auto token = settings_.unseal(job.seal, job.attempt.text());
       if (!token) continue;
       if (job.suspended) suspended.insert(job.uid);
@@ -158,8 +160,8 @@ class KubernetesLauncher final : public Launcher {
     last_failure_ = looked ? "" : looked.error().message;
   }
 
-  // A start that was interrupted is left to ensure(); one that nothing completes is listed, so that
-  // it is removed.
+  // Leaves out an interrupted start, which ensure() completes. An abandoned one is listed, so that
+  // control removes it.
   bool is_started(const OwnGang& own) {
     return !own.job.suspended || ++interrupted_[own.job.uid] > kInterruptedLooksMax;
   }
@@ -212,7 +214,7 @@ class KubernetesLauncher final : public Launcher {
   const std::unique_ptr<Kubernetes> kubernetes_;
   const std::vector<KubernetesPlacement> placements_;
   std::map<domain::AttemptId, OwnGang> gangs_;
-  std::map<std::string, uint32_t> interrupted_;  // uid of a suspended Job -> looks
+  std::map<std::string, uint32_t> interrupted_;  // uid of a suspended Job -> queries
   std::vector<KubernetesPod> pods_;
   std::vector<KubernetesNode> nodes_;
   std::map<std::string, KubernetesAmounts> others_;
@@ -262,7 +264,7 @@ std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
       if (known == nullptr || known->created < pod->created) known = pod;
     }
   std::vector<Agent> agents;
-  std::string pending;  // why the first of those that do not run yet does not
+  std::string pending;  // why the first pending host does not run yet
   for (domain::HostIndex host = 0; host < job.hosts; ++host) {
     const KubernetesPod* pod = of_hosts[host];
     Agent agent{job.attempt, token, host, false};

@@ -1,15 +1,15 @@
-// KubernetesLauncher runs each gang as one Indexed Job, whose pods may run on the nodes that the
-// scheduler chose, with one agent in each pod.
+// Makes a launcher that runs each gang as one Indexed Job on the nodes that the scheduler chose,
+// with one agent in each pod.
 //
-// Its knowledge of a gang is in the Job: its labels name the attempt, and an annotation
-// has the attempt's token, encrypted. So a server with an empty memory finds every agent again. The
-// Job is created suspended, then its Secret and Service, then it is resumed: a start that was
-// interrupted has left a suspended Job, without pods, which ensure() completes. An agent counts as
-// alive from there until its pod ends, also while the pod is pending. A removed Job stays until all
-// its pods have ended; until then its attempt is not started again.
+// The Job has everything that the launcher knows about a gang: labels identify the attempt, and an
+// annotation has its encrypted token. So a restarted server finds every agent again. The Job is
+// created suspended, then its Secret and Service, then it is resumed: an interrupted start leaves a
+// suspended Job without pods, which ensure() completes. An agent counts as alive from the creation
+// of the Job until its pod ends, even while the pod is pending. A removed Job exists until all its
+// pods have ended; until then its attempt is not started again.
 //
-// While the API server does not answer, list() and machines() return what they returned last;
-// without that the launcher is not made.
+// While the API server does not answer, list() and machines() return their last results. The
+// launcher is not made without a first answer.
 //
 // Threads: as launcher.hpp.
 #pragma once
@@ -28,29 +28,31 @@ namespace trainyard::launch {
 
 struct KubernetesSettings {
   KubernetesJobSettings jobs;
-  // Encrypt a token for an attempt, and decrypt it: a Job whose seal does not open is another
-  // server's.
+  // Encrypt a token for an attempt, and decrypt it. A Job whose seal cannot be decrypted belongs to
+  // another server.
   std::function<std::string(const std::string& token, const std::string& attempt)> seal;
   std::function<Result<std::string>(const std::string& sealed, const std::string& attempt)> unseal;
-  // Returns "" while this server may create and delete objects, as the writer of its ledger.
+  // Returns why this server may not create and delete objects, if it is not the writer of its
+  // ledger;
+  // "": it may.
   std::function<std::string()> why_not = [] { return std::string(); };
 };
 
-// Errors: unavailable (the API server does not answer), denied, invalid (node selectors that no
-// node fits).
+// Errors: unavailable (the API server does not answer), denied, invalid (no node matches a node
+// selector).
 Result<std::unique_ptr<Launcher>> make_kubernetes(const KubernetesSettings& settings,
                                                   std::unique_ptr<Kubernetes> kubernetes);
 
-// The part of a node that jobs of this server may use: nothing if it is not ready, cordoned, or
-// admits none of the placements. `others`: what pods of others request there. Pure.
+// Returns the parts of nodes that jobs of this server may use. Leaves out nodes that are not ready,
+// cordoned, or admit none of the placements. `others`: the requests of other pods there. Pure.
 std::vector<Machine> machines_of(const std::vector<KubernetesNode>& nodes,
                                  const std::vector<KubernetesPlacement>& placements,
                                  const std::map<std::string, KubernetesAmounts>& others);
 
-// All placements that a job can get, of its queue and instance type.
+// Returns all placements that a job can get by its queue and instance type.
 std::vector<KubernetesPlacement> placements_of(const KubernetesJobSettings& settings);
 
-// The agents of one gang, with Kubernetes' messages about those that do not run. Pure.
+// Returns the agents of one gang, with Kubernetes' messages about those that do not run. Pure.
 std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
                              const std::vector<const KubernetesPod*>& pods,
                              const std::vector<KubernetesNode>& nodes);

@@ -62,7 +62,7 @@ class KubernetesLauncherTest : public testing::Test {
   std::string why_not_;
 };
 
-TEST_F(KubernetesLauncherTest, AGangThatWaitsHasTheReasonOfItsFirstPendingPod) {
+TEST_F(KubernetesLauncherTest, ShowsTheReasonOfTheFirstPendingPodOfAGang) {
   cluster_.phase_of_new_pods = "Pending";
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(2)));
@@ -77,14 +77,14 @@ TEST_F(KubernetesLauncherTest, AGangThatWaitsHasTheReasonOfItsFirstPendingPod) {
   EXPECT_EQ(note_of(*launcher, 0), "alive: ");
 }
 
-TEST_F(KubernetesLauncherTest, AHostWithoutAPodYetIsAlive) {
+TEST_F(KubernetesLauncherTest, CountsAHostWithoutAPodYetAsAlive) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(1)));
   cluster_.pods.clear();
   EXPECT_EQ(note_of(*launcher, 0), "alive: Kubernetes Job trainyard-3fa91c-j1a1 has no pod for it");
 }
 
-TEST_F(KubernetesLauncherTest, AHostWithoutAPodIsDeadOnceTheJobHasCountedIt) {
+TEST_F(KubernetesLauncherTest, CountsAHostWithoutAPodAsDeadOnceTheJobHasCountedIt) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(2)));
   cluster_.pods.clear();
@@ -99,7 +99,7 @@ TEST_F(KubernetesLauncherTest, AHostWithoutAPodIsDeadOnceTheJobHasCountedIt) {
             "indexes)");
 }
 
-TEST_F(KubernetesLauncherTest, ADeletedPodRunsOnWhileItsNodeDoes) {
+TEST_F(KubernetesLauncherTest, CountsADeletedPodAsAliveUntilItsNodeHasEndedIt) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(1)));
   pod_of(0).deleting = true;
@@ -112,7 +112,7 @@ TEST_F(KubernetesLauncherTest, ADeletedPodRunsOnWhileItsNodeDoes) {
             "not ready (NodeStatusUnknown: Kubelet stopped posting node status.)");
 }
 
-TEST_F(KubernetesLauncherTest, TheLaterOfTwoPodsOfAHostCounts) {
+TEST_F(KubernetesLauncherTest, UsesTheLaterOfTwoPodsOfAHost) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(1)));
   KubernetesPod second = pod_of(0);
@@ -123,7 +123,7 @@ TEST_F(KubernetesLauncherTest, TheLaterOfTwoPodsOfAHostCounts) {
   EXPECT_EQ(note_of(*launcher, 0), "alive: ");
 }
 
-TEST_F(KubernetesLauncherTest, MachinesAreUsableNodesLessTheUseOfOthers) {
+TEST_F(KubernetesLauncherTest, OffersUsableNodesLessTheUseOfOthers) {
   cluster_.used_by_others["n1"] = {1500, 1 << 20};
   const auto launcher = server();
   auto machines = launcher->machines();
@@ -139,7 +139,7 @@ TEST_F(KubernetesLauncherTest, MachinesAreUsableNodesLessTheUseOfOthers) {
   EXPECT_TRUE(launcher->machines().empty());
 }
 
-TEST_F(KubernetesLauncherTest, LeavesJobsOfOtherServersAlone) {
+TEST_F(KubernetesLauncherTest, IgnoresJobsOfOtherServers) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(1)));
   cluster_.jobs.begin()->second.seal = "other/t1";
@@ -152,7 +152,7 @@ TEST_F(KubernetesLauncherTest, LeavesJobsOfOtherServersAlone) {
   EXPECT_EQ(cluster_.jobs.size(), 1u);
 }
 
-TEST_F(KubernetesLauncherTest, AnAttemptIsNotStartedWhileItsFormerPodsEnd) {
+TEST_F(KubernetesLauncherTest, StartsNoAttemptWhileItsPreviousPodsEnd) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(1)));
   cluster_.jobs.begin()->second.deleting = true;
@@ -162,13 +162,13 @@ TEST_F(KubernetesLauncherTest, AnAttemptIsNotStartedWhileItsFormerPodsEnd) {
   EXPECT_EQ(started.error().kind, Kind::unavailable);
 }
 
-TEST_F(KubernetesLauncherTest, AnInterruptedStartThatNothingCompletesIsListedInTheEnd) {
+TEST_F(KubernetesLauncherTest, ListsAnAbandonedStartAfterSomeQueries) {
   cluster_.after_create = [](const KubernetesJob&) -> Result<void> { throw Kind::internal; };
   EXPECT_THROW((void)server()->ensure(gang_of(1)), Kind);
   const auto launcher = server();
-  size_t looks = 1;
-  while (launcher->list().empty() && looks < 1000) ++looks;
-  EXPECT_GT(looks, 10u);
+  size_t queries = 1;
+  while (launcher->list().empty() && queries < 1000) ++queries;
+  EXPECT_GT(queries, 10u);
   const auto agents = launcher->list();
   ASSERT_EQ(agents.size(), 1u);
   EXPECT_FALSE(agents[0].alive);
@@ -176,7 +176,7 @@ TEST_F(KubernetesLauncherTest, AnInterruptedStartThatNothingCompletesIsListedInT
   EXPECT_TRUE(cluster_.jobs.empty());
 }
 
-TEST_F(KubernetesLauncherTest, OnlyTheWriterCreatesAndDeletes) {
+TEST_F(KubernetesLauncherTest, CreatesAndDeletesOnlyAsTheWriter) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(1)));
   why_not_ = "another server writes";
@@ -187,7 +187,7 @@ TEST_F(KubernetesLauncherTest, OnlyTheWriterCreatesAndDeletes) {
   EXPECT_EQ(cluster_.jobs.size(), 1u);
 }
 
-TEST_F(KubernetesLauncherTest, TheLastAnswerCountsWhileTheServerIsAway) {
+TEST_F(KubernetesLauncherTest, KeepsItsLastAnswerWhileTheApiServerDoesNotAnswer) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(2)));
   ASSERT_EQ(launcher->list().size(), 2u);
@@ -198,7 +198,7 @@ TEST_F(KubernetesLauncherTest, TheLastAnswerCountsWhileTheServerIsAway) {
   EXPECT_FALSE(make_kubernetes(settings_, cluster_.client()));
 }
 
-TEST_F(KubernetesLauncherTest, ASelectorThatNoNodeFitsIsNamedAtTheStart) {
+TEST_F(KubernetesLauncherTest, RejectsASelectorThatNoNodeMatches) {
   settings_.jobs.of_queues["urgent"].node_selector = {{"pool", "fast"}};
   const auto made = make_kubernetes(settings_, cluster_.client());
   ASSERT_FALSE(made);

@@ -1,4 +1,4 @@
-// The tests of every launcher, on a Kubernetes cluster in memory.
+// Runs LauncherSuite, the tests of every launcher, on a Kubernetes cluster in memory.
 #include <optional>
 
 #include "launch/kubernetes/kubernetes_launcher.hpp"

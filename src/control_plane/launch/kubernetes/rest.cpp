@@ -80,7 +80,7 @@ class KubernetesByRest final : public Kubernetes {
                           {"preconditions", {{"uid", uid}}}};
     const auto done =
         send("DELETE", batch_ + "/jobs/" + percent_encode(name), "application/json", dump(options));
-    // A conflict: the name is another Job's by now.
+    // A conflict: another Job has the name by now.
     if (done || done.error().kind == Kind::not_found || done.error().kind == Kind::conflict)
       return {};
     return Error(done.error()).in("deleting the Job");
@@ -91,7 +91,7 @@ class KubernetesByRest final : public Kubernetes {
     return "labelSelector=" + percent_encode(std::string(kServerLabel) + "=" + mark_);
   }
 
-  // Lists a resource, with as many requests as it has pages.
+  // Lists a resource, with one request for each page.
   template <class F>
   Result<void> each_page(const std::string& path, F read_page) {
     constexpr size_t kPagesMax = kKubernetesPodsMax / kKubernetesPageItems + 1;
@@ -105,7 +105,7 @@ class KubernetesByRest final : public Kubernetes {
     return exhausted("the list has more than " + std::to_string(kPagesMax) + " pages");
   }
 
-  // By server-side apply, which creates or replaces.
+  // Uses server-side apply, which creates or replaces.
   Result<void> apply(const std::string& resource, const Json& object) {
     const std::string name = object["metadata"]["name"].get<std::string>();
     TRY(send("PATCH",

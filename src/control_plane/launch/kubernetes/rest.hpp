@@ -1,4 +1,4 @@
-// Calls the REST API of a Kubernetes API server, over HTTPS.
+// Implements the interface Kubernetes by the REST API of an API server, over HTTPS.
 //
 // A token file is read again for each request, since Kubernetes renews the tokens of service
 // accounts.

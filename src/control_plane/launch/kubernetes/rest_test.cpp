@@ -5,7 +5,7 @@
 namespace trainyard::launch {
 namespace {
 
-// Answers in order, and records what was requested.
+// Returns the prepared answers in order, and records the requests.
 class KubernetesRestTest : public testing::Test {
  protected:
   std::unique_ptr<Kubernetes> client(KubernetesAccess access = with_token()) {
@@ -51,7 +51,7 @@ TEST_F(KubernetesRestTest, ListsPageByPage) {
   EXPECT_EQ(header("Authorization"), "Bearer secret");
 }
 
-TEST_F(KubernetesRestTest, AListThatNeverEndsIsGivenUp) {
+TEST_F(KubernetesRestTest, FailsOnAListThatNeverEnds) {
   answers_.assign(2000, {200, R"({"metadata":{"continue":"again"},"items":[]})"});
   const auto nodes = client()->nodes();
   ASSERT_FALSE(nodes);
@@ -90,7 +90,7 @@ TEST_F(KubernetesRestTest, CreatesAppliesResumesAndDeletes) {
   EXPECT_NE(requests_.back().body.find(R"("uid":"u1")"), std::string::npos);
 }
 
-TEST_F(KubernetesRestTest, DeletingAMissingJobSucceeds) {
+TEST_F(KubernetesRestTest, SucceedsInDeletingAMissingJob) {
   answers_ = {{404, "{}"}, {409, "{}"}, {403, R"({"message":"forbidden"})"}};
   const auto kubernetes = client();
   EXPECT_TRUE(kubernetes->delete_job("a", "u1"));

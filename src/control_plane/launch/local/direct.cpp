@@ -8,10 +8,10 @@ namespace trainyard::launch {
 
 bool DirectGate::enter(const networks::Egress& egress) {
   const MutexLock lock(mutex_);
-  // In a rootless sandbox each network's rules name the machine's own addresses, which change.
+  // In a rootless sandbox each network's rules have the machine's addresses, which change.
   if (impossible_ || system_.in_rootless_sandbox()) return false;
   const bool changed = !made_ || firewall_.egress != egress;
-  // Checked each time: a flush of the machine's rules removes ours with them.
+  // Checked each time, since a flush of all rules of the machine also removes this table.
   if (changed || !system_.has_firewall_table(firewall_.table)) {
     firewall_.egress = egress;
     if (const auto made = system_.make_firewall(firewall_); !made) {

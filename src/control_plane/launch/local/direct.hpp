@@ -1,7 +1,8 @@
-// Manages the firewall of gangs without a bridge: it exists while any of them does.
+// DirectGate manages the firewall table that all gangs without a bridge share. The table exists
+// while any such gang does.
 //
-// Threads: callable from anywhere. Errors: a firewall that cannot be made is logged once, and gangs
-// then get bridges.
+// Threads: callable from anywhere. Errors: if the table cannot be created, this is logged once, and
+// gangs get bridges.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +19,12 @@ class DirectGate {
   DirectGate(LocalSystem& system, networks::DirectFirewall firewall)
       : system_(system), firewall_(std::move(firewall)) {}
 
-  // Counts one more network, and makes the firewall with those rules if needed. False: it cannot be
-  // made; nothing is counted.
+  // Counts one more network, and creates the table with those rules if needed. Returns false, and
+  // counts nothing, if it cannot be created.
   bool enter(const networks::Egress& egress);
   // Counts networks of an earlier server.
   void found(size_t networks);
-  // Counts removed networks; removes the firewall with the last.
+  // Counts removed networks; removes the table with the last.
   Result<void> leave(size_t networks);
   const networks::DirectFirewall& firewall() const { return firewall_; }
 
@@ -33,7 +34,7 @@ class DirectGate {
   Mutex mutex_;
   size_t networks_ GUARDED_BY(mutex_) = 0;
   bool impossible_ GUARDED_BY(mutex_) = false;
-  bool made_ GUARDED_BY(mutex_) = false;  // by us, with the current rules
+  bool made_ GUARDED_BY(mutex_) = false;  // this server created it, with the current rules
 };
 
 }  // namespace trainyard::launch

@@ -12,8 +12,9 @@ namespace {
 
 using os::ProcessIdentity;
 
-constexpr size_t kRecordBytesMax = 4 << 20;  // a thousand hosts take a tenth of it
-// Processes may start others while they are killed: each pass kills what the one before left.
+constexpr size_t kRecordBytesMax = 4 << 20;  // the record of a thousand hosts has a tenth of it
+// Processes may start others while they are killed: each pass kills those that the one before
+// missed.
 constexpr int kKillPassesMax = 20;
 constexpr const char* kAgentFile = "agent.json";
 // agent/next_order.hpp describes these files, except the record of the next attempt, which is the
@@ -22,20 +23,20 @@ constexpr const char* kNextRecordFile = "launch.next.json";
 constexpr const char* kIdleFile = "idle";
 constexpr const char* kNextFile = "next.json";
 constexpr const char* kTakenFile = "taken";
-// The least version of an idle agent that gets an order. Agents of release 0.1.0, which report
-// none, would ignore the confinement in an order.
+// The lowest version of an idle agent that gets an order. Agents of release 0.1.0 report no
+// version, and would ignore the confinement in an order.
 constexpr int64_t kIdleVersionMin = 2;
 constexpr size_t kIdleBytesMax = 20;
 
-// Written under another name and renamed: a reader sees it whole. Not synced: after a power cut no
-// agent is left.
+// Writes a file under another name and renames it, so that readers see it whole. It is not synced:
+// after a power cut no agent is left.
 Result<void> write_whole(Files& files, const std::string& path, const std::string& text) {
   const std::string temporary = path + ".new";
   TRY(files.write(temporary, text, 0600));
   return files.rename(temporary, path);
 }
 
-// Nothing: the file is missing. Errors: unavailable, when it is there and cannot be read.
+// Returns nullopt if the file does not exist. Errors: unavailable, if it cannot be read.
 Result<std::optional<std::string>> read_if_there(Files& files, const std::string& path) {
   auto text = files.read(path, kRecordBytesMax);
   if (text) return std::optional(*std::move(text));
@@ -43,7 +44,7 @@ Result<std::optional<std::string>> read_if_there(Files& files, const std::string
   return unavailable(text.error().message);
 }
 
-// Nothing: it is missing or torn.
+// Returns nullopt if it is missing or torn.
 Result<std::optional<ProcessIdentity>> read_agent(Files& files, const std::string& directory) {
   const std::optional<ProcessIdentity> none;
   const auto text = TRY(read_if_there(files, directory + "/" + kAgentFile));
@@ -85,8 +86,8 @@ Result<void> remove_containers(const LocalParts& parts, const std::string& attem
   return ok();
 }
 
-// True if all its agents have ended after they had undone everything: then nothing runs, and
-// nothing is mounted.
+// Returns true if all its agents have ended and cleaned up: then nothing runs, and nothing is
+// mounted.
 bool left_in_order(const LocalParts& parts, const KnownAttempt& known) {
   for (size_t i = 0; i < known.agents.size(); i++)
     if (!known.agents[i].started || parts.processes.is_alive(known.agents[i].identity) ||
@@ -95,12 +96,12 @@ bool left_in_order(const LocalParts& parts, const KnownAttempt& known) {
   return true;
 }
 
-// Takes the agent of that directory, if it waits. True: it is ours now.
+// Takes the agent of that directory, if it waits. Returns true if this launcher has it now.
 bool take_agent(Files& files, const std::string& directory) {
   return bool(files.rename(directory + "/" + kIdleFile, directory + "/" + kTakenFile));
 }
 
-// True if the agent of that directory waits for an order, and supports everything in a present one.
+// Returns true if the agent of that directory waits for an order, and supports all current orders.
 bool waits_for_orders(Files& files, const std::string& directory) {
   const auto text = files.read(directory + "/" + kIdleFile, kIdleBytesMax);
   if (!text) return false;
@@ -108,12 +109,12 @@ bool waits_for_orders(Files& files, const std::string& directory) {
   return version && *version >= kIdleVersionMin;
 }
 
-// Completes or undoes a host reuse in which a server was killed. Order, record, agent: then
-// the record is put in its place. So the next record without the order, or next to `taken`, belongs
-// to an agent that was taken; the order without `taken` to one that was not. The agent removes the
-// order before `taken`, so `taken` is looked for first.
-Result<void> settle_handing_over(Files& files, const std::string& attempt_directory,
-                                 const std::string& host_directory) {
+// Completes or undoes a host reuse during which a server was killed. The server writes the order
+// and the next record, takes the agent, and then renames the record. So the agent was taken if the
+// next record exists without the order, or `taken` exists; it was not if the order exists without
+// `taken`. The agent removes the order before `taken`, so `taken` is checked first.
+Result<void> settle_host_reuse(Files& files, const std::string& attempt_directory,
+                               const std::string& host_directory) {
   const std::string next_record = host_directory + "/" + kNextRecordFile;
   const std::string order = host_directory + "/" + kNextFile;
   const bool taken = files.exists(host_directory + "/" + kTakenFile);
@@ -164,7 +165,7 @@ Result<void> write_agent(const LocalParts& parts, const std::string& host_direct
 
 Result<KnownAttempt> load_attempt(const LocalParts& parts, const std::string& attempt_directory) {
   if (const auto settled =
-          settle_handing_over(parts.files, attempt_directory, attempt_directory + "/0");
+          settle_host_reuse(parts.files, attempt_directory, attempt_directory + "/0");
       !settled)
     return unavailable(settled.error().message);
   auto record = TRY(read_record(parts.files, attempt_directory));
@@ -180,14 +181,14 @@ Result<KnownAttempt> load_attempt(const LocalParts& parts, const std::string& at
     }
     if (!marked) marked = parts.processes.find_marked(kHostVariable);
     for (const auto& [identity, value] : *marked) {
-      // The agent leads its session and is older than the processes that it started. One of them
-      // that is left after the agent has ended is not taken for it.
+      // The agent leads its session and is older than the processes that it started. A process that
+      // remains after the agent has ended must not be taken for the agent.
       if (value == directory && parts.processes.leads_session(identity) &&
           (!agent.started || identity.started < agent.identity.started))
         agent = {true, false, identity};
     }
     if (agent.started) {
-      // The next server finds it by its mark again.
+      // If this fails, the next server finds it by its mark again.
       if (const auto written = write_agent(parts, directory, agent.identity); !written)
         log(Level::warning, "launch", "recording an agent that runs: " + written.error().message);
     } else if (parts.files.exists(directory + "/alive")) {
@@ -221,7 +222,7 @@ Result<bool> reuse_host(const LocalParts& parts, KnownAttempt& known,
   TRY(write_whole(parts.files, next_record, dump(to_json(next))));
   if (take_agent(parts.files, directory)) {
     known.record = std::move(next);
-    // The agent has the order in any case; the next server puts the record in its place.
+    // The agent has the order in any case; the next server would rename the record.
     if (const auto put = parts.files.rename(next_record, known.directory + "/" + kRecordFile); !put)
       log(Level::error, "launch", "storing the new owner of a reused agent",
           {{"why", put.error().message}});
@@ -232,30 +233,31 @@ Result<bool> reuse_host(const LocalParts& parts, KnownAttempt& known,
   return false;
 }
 
-bool Marked::may_run(const std::string& attempt_directory, uint64_t before) {
-  if (looks_ <= before) {
+bool MarkedProcesses::may_run(const std::string& attempt_directory, uint64_t before) {
+  if (scans_ <= before) {
     values_.clear();
     for (auto& [identity, value] : processes_.find_marked(kAttemptVariable))
       values_.insert(std::move(value));
-    looks_++;
+    scans_++;
   }
   return values_.contains(attempt_directory);
 }
 
 Result<void> remove_from_machine(const LocalParts& parts, const std::string& attempt_directory,
-                                 const KnownAttempt* known, Marked* marked) {
+                                 const KnownAttempt* known, MarkedProcesses* marked) {
   if (known && left_in_order(parts, *known)) return ok();
   if (known)
     for (const auto& agent : known->agents)
       if (agent.started && agent.identity.process > 0)
         TRY(parts.processes.kill_and_wait(agent.identity, kKillMax));
-  const auto gone_since = known && marked ? known->gone_since.value_or(marked->looks()) : 0;
-  if (!marked || marked->may_run(attempt_directory, gone_since)) {
+  const auto ended_before_scan =
+      known && marked ? known->ended_before_scan.value_or(marked->scans()) : 0;
+  if (!marked || marked->may_run(attempt_directory, ended_before_scan)) {
     // Containers end first, so that no process of the job can keep them running.
     TRY(remove_containers(parts, attempt_directory));
     TRY(kill_marked(parts.processes, attempt_directory));
   }
-  // Again: a process of the agent may have started one until it was killed.
+  // Again, since a process of the agent may have started one before it was killed.
   TRY(remove_containers(parts, attempt_directory));
   return parts.system.unmount_below(attempt_directory);
 }

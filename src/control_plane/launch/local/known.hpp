@@ -1,8 +1,8 @@
-// Tracks the attempts of this machine's launcher by the files in their directories (local.hpp has
-// the list), and removes an attempt from the machine. Private to this folder.
+// Reads and writes the state of the local launcher's attempts in their directories (local.hpp lists
+// the files), and removes an attempt from the machine. Private to this folder.
 //
 // Threads: confined to the launcher's, or plain functions. Errors: those of files; unavailable (a
-// killed process stays).
+// killed process does not end).
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@
 namespace trainyard::launch {
 
 inline constexpr const char* kRecordFile = "launch.json";
-// In a host's directory: its agent has left nothing else on the machine.
+// A file in a host's directory. It exists if the agent has left nothing else on the machine.
 inline constexpr const char* kLeftFile = "left";
-// A killed process ends at once, unless the kernel waits for a disk.
+// The longest wait for a killed process, which ends at once unless the kernel waits for a disk.
 inline constexpr Duration kKillMax = 10s;
 
 // The directories of a launcher.
@@ -32,7 +32,7 @@ struct LocalPaths {
   std::string mark;
   std::string run_directory;  // shared by all servers of this machine
   std::string attempts() const { return data + "/attempts"; }
-  // The directory of a gang that is started for the attempt. Reused hosts keep their directory.
+  // Returns the directory of a gang that is started for the attempt. Reused hosts keep theirs.
   std::string attempt(const domain::AttemptId& id) const { return attempts() + "/" + id.text(); }
   std::string namespaces() const { return run_directory + "/" + mark; }
 };
@@ -42,10 +42,10 @@ Result<LocalPaths> paths_of(const std::string& data_directory, const std::string
 // The known state of one host's agent.
 struct KnownAgent {
   bool started = false, ended = false;
-  // invalid for one that was started and about which nothing is known
+  // Invalid if the agent was started but its process is unknown.
   os::ProcessIdentity identity;
-  std::function<bool()> watch = {};  // from the first query on
-  // An agent that has ended does not live again.
+  std::function<bool()> watch = {};  // set at the first query
+  // Returns true while the agent runs; once it has ended, always false.
   bool is_alive(os::Processes& processes);
 };
 
@@ -53,12 +53,13 @@ struct KnownAttempt {
   std::string directory;
   Record record;
   std::vector<KnownAgent> agents = {};
-  // The namespace of a network without a bridge, which no file keeps: its agent has it too, and
-  // alone after the server's end. Shared with the reaper that removes the network. Nothing: it was
-  // started by an earlier server, or has files.
+  // Keeps the namespace of a network without a bridge, which has no file; its agent also keeps it,
+  // and does so alone after the server's end. Shared with the reaper that removes the network.
+  // nullptr: an earlier server started the attempt, or its namespaces have files.
   std::shared_ptr<os::File> held = {};
-  // The number of looks at marked processes after which all agents were seen to have ended.
-  std::optional<uint64_t> gone_since = {};
+  // The number of scans for marked processes (MarkedProcesses::scans()) before all agents were
+  // found to have ended.
+  std::optional<uint64_t> ended_before_scan = {};
 
   bool complete() const;
   bool any_started() const;
@@ -69,45 +70,48 @@ Result<void> write_record(const LocalParts& parts, const std::string& attempt_di
                           const Record& record);
 Result<void> write_agent(const LocalParts& parts, const std::string& host_directory,
                          const os::ProcessIdentity& identity);
-// Reads what an earlier server left: the record, and each host's agent. An agent started in
-// the instant before that server died is not recorded; it is found by its mark. An unfinished host
-// reuse is completed where the agent was taken, and undone otherwise. Errors: not_found (no
-// record), invalid (a torn one), conflict (one of a later release), unavailable (what is there
+// Reads an attempt of an earlier server: the record, and each host's agent. An agent that was
+// started just before that server ended is not recorded, and is found by its mark. Completes an
+// interrupted host reuse if the agent was taken, and undoes it otherwise. Errors: not_found (no
+// record), invalid (a torn record), conflict (a record of a later release), unavailable (a file
 // cannot be read: try again).
 Result<KnownAttempt> load_attempt(const LocalParts& parts, const std::string& attempt_directory);
 
-// The hosts of which a process runs, by its mark.
+// Returns the hosts of which a process runs, found by its mark.
 std::set<domain::HostIndex> running_hosts(const LocalParts& parts,
                                           const std::string& attempt_directory);
 
-// Passes the order to the gang's one agent, which has ended its job. False: it does not wait for an
-// order, or belongs to a release that would not obey all of it, and nothing has changed. Requires:
-// one host.
+// Passes the order to the gang's only agent, whose job has ended. Returns false, without a change,
+// if the agent does not wait for an order, or is of a release that does not support all of it.
+// Requires: one host.
 Result<bool> reuse_host(const LocalParts& parts, KnownAttempt& known,
                         const domain::AttemptId& attempt, const std::string& token,
                         const std::string& order);
 
-// Looks for processes with our marks in all of /proc, which takes some milliseconds: one look
-// serves for all attempts whose agents had ended before it. Only a marked process starts another.
-class Marked {
+// MarkedProcesses finds processes with this server's marks. A scan of /proc takes some
+// milliseconds, so that one scan is used for all attempts whose agents had ended before it. (Only a
+// marked process can start another one.)
+class MarkedProcesses {
  public:
-  explicit Marked(os::Processes& processes) : processes_(processes) {}
-  // The number of looks so far.
-  uint64_t looks() const { return looks_; }
-  // True if a process of the attempt may still run, by a look after the first `before`.
+  explicit MarkedProcesses(os::Processes& processes) : processes_(processes) {}
+  // Returns the number of scans so far.
+  uint64_t scans() const { return scans_; }
+  // Returns true if a process of the attempt may still run, by a scan after the first `before`
+  // ones.
   bool may_run(const std::string& attempt_directory, uint64_t before);
 
  private:
   os::Processes& processes_;
-  uint64_t looks_ = 0;
+  uint64_t scans_ = 0;
   std::set<std::string> values_;
 };
 
-// Removes everything on the machine that is not in the attempt's directory, except its network.
-// `known`: nullptr, or the attempt.
+// Removes everything of the attempt that is not in its directory, except its network. `known`: the
+// attempt, or nullptr.
 Result<void> remove_from_machine(const LocalParts& parts, const std::string& attempt_directory,
-                                 const KnownAttempt* known, Marked* marked = nullptr);
-// Removes the attempt's directory, the record last: until then a later server knows what to remove.
+                                 const KnownAttempt* known, MarkedProcesses* marked = nullptr);
+// Removes the attempt's directory, and the record last: until then a later server can read what to
+// remove.
 Result<void> remove_files(const LocalParts& parts, const std::string& attempt_directory);
 
 }  // namespace trainyard::launch

@@ -18,10 +18,10 @@
 namespace trainyard::launch {
 namespace {
 
-// The path by which an agent opens the namespace that is its standard input.
+// The path by which an agent opens the namespace that it gets as its standard input.
 constexpr const char* kNamespaceOfInput = "/proc/self/fd/0";
 
-// Adds the devices that all GPUs of a machine share, for NVIDIA's.
+// Adds the devices that all NVIDIA GPUs of a machine share.
 std::string with_shared_devices(const std::vector<std::string>& cards) {
   std::string text;
   for (const auto& device : cards) text += (text.empty() ? "" : ",") + device;
@@ -51,10 +51,10 @@ class LocalLauncher final : public SteppedLauncher {
             clock, [this](const auto& networks) { return parts_.system.remove_networks(networks); },
             kDirectPace, parts.own_threads) {}
 
-  // Loads what an earlier server left.
+  // Loads the attempts of an earlier server.
   Result<void> load() {
     TRY(parts_.files.make_directories(paths_.attempts(), 0700));
-    // by directory; nothing: without a record
+    // By directory; nullopt: without a record.
     std::map<std::string, std::optional<KnownAttempt>> ended;
     for (const auto& name : TRY(parts_.files.list_directory(paths_.attempts()))) {
       const std::string directory = paths_.attempts() + "/" + name;
@@ -80,10 +80,9 @@ class LocalLauncher final : public SteppedLauncher {
         gate_.found(1);  // it may have no bridge
         continue;
       }
-      // Its record is missing or torn: before it was written nothing had been made, and if it was
-      // lost later, what it named is found by name below. Or none of its agents is known: it was
-      // interrupted while it was made, which ensure() does again from nothing, or while it was
-      // removed, which is not requested again.
+      // Either its record is missing or torn: then nothing was made yet, or remove_orphans() finds
+      // it by name. Or no agent was started: its start was interrupted, which ensure() begins
+      // again, or its removal, which is not requested again.
       log(Level::info, "launch", "removing an attempt whose start or removal was interrupted",
           {{"attempt", name}, {"why", why}});
       ended[directory] = known ? std::optional(*std::move(known)) : std::nullopt;
@@ -114,12 +113,11 @@ class LocalLauncher final : public SteppedLauncher {
       // Nothing runs yet, and it is unknown how much of its network exists.
       TRY(remove(gang.attempt));
     }
-    // The attempt was removed, and is wanted again: its directory is about to go.
+    // The attempt is being removed, and is requested again: waits until its directory is removed.
     if (is_removing(paths_.attempt(gang.attempt))) drain();
     auto started = start(gang);
     if (!started && started.error().kind == Kind::exhausted && !waiting().empty()) {
-      // Addresses that will be free in a moment. Agents that could not be ended must not be
-      // forgotten.
+      // Pending removals will free addresses. Agents that could not be ended must stay recorded.
       if (remove(gang.attempt)) {
         drain();
         started = start(gang);
@@ -128,7 +126,7 @@ class LocalLauncher final : public SteppedLauncher {
     if (started) return started;
     const auto removed = remove(gang.attempt);
     drain();
-    // Until its network is gone, the record says what to remove.
+    // The record stays until its network is removed, since it lists what to remove.
     if (const std::string directory = paths_.attempt(gang.attempt);
         removed && !is_removing(directory))
       remove_rest(directory);
@@ -152,7 +150,8 @@ class LocalLauncher final : public SteppedLauncher {
                           known.agents[i].is_alive(parts_.processes)});
         any_alive |= agents.back().alive;
       }
-      if (!any_alive && known.complete() && !known.gone_since) known.gone_since = marked_.looks();
+      if (!any_alive && known.complete() && !known.ended_before_scan)
+        known.ended_before_scan = marked_.scans();
     }
     return agents;
   }
@@ -175,7 +174,7 @@ class LocalLauncher final : public SteppedLauncher {
   Result<void> remove(domain::AttemptId attempt) override {
     TRY(check_readable(attempt));
     const auto found = attempts_.find(attempt);
-    // what is not known is not there, or waits for the reaper
+    // An unknown attempt does not exist, or waits for the reaper.
     if (found == attempts_.end()) return ok();
     const std::string directory = found->second.directory;
     TRY(remove_from_machine(parts_, directory, &found->second, &marked_)
@@ -198,16 +197,16 @@ class LocalLauncher final : public SteppedLauncher {
   }
 
  private:
-  // Networks without a bridge are removed many at a time: the kernel waits once for all of them.
+  // Networks without a bridge are removed together: the kernel waits once for all of them.
   static constexpr ReaperPace kDirectPace{150ms, 400ms, 64, false};
 
   void adopt(KnownAttempt known) {
     if (known.record.network.direct()) gate_.found(1);
-    // The record counts: a reused agent may have another attempt.
+    // The attempt is read from the record, since a reused agent may have another one.
     const auto attempt = known.record.attempt;
     attempts_.emplace(attempt, std::move(known));
   }
-  // Removes an attempt of an earlier server, of which nothing runs.
+  // Removes an attempt of an earlier server without running agents.
   Result<void> remove_ended(const std::string& directory, KnownAttempt* known) {
     TRY(remove_from_machine(parts_, directory, known));
     const bool others =
@@ -219,12 +218,11 @@ class LocalLauncher final : public SteppedLauncher {
       give_to_reaper(*known);
       return ok();
     }
-    // The network is unknown, or may belong to another attempt by now; otherwise remove_orphans()
-    // finds it.
+    // The network is unknown, or may belong to another attempt by now; remove_orphans() finds it.
     remove_rest(directory);
     return ok();
   }
-  // Removes the directory of an attempt without a network; later, if that fails.
+  // Removes the directory of an attempt without a network. If that fails, tries again later.
   void remove_rest(const std::string& directory) {
     const auto removed = parts_.files.remove_all(directory);
     if (removed) return;
@@ -240,8 +238,8 @@ class LocalLauncher final : public SteppedLauncher {
       return ok();
     });
   }
-  // Has the network removed, and then the directory. The addresses stay taken until the record is
-  // gone, which would otherwise make a later server remove the network that has them next. The
+  // Lets the reaper remove the network, and then the directory. The addresses stay in use until the
+  // record is removed; otherwise a later server would remove the next network that has them. The
   // namespace is removed with the others of its round: the kernel takes as long for all of them as
   // for one.
   void give_to_reaper(const KnownAttempt& known) {
@@ -278,8 +276,8 @@ class LocalLauncher final : public SteppedLauncher {
     return unavailable("the record of attempt " + attempt.text() +
                        " cannot be read, and is read again later");
   }
-  // Reads again what could not be read when the server started, and then removes what else a crash
-  // left.
+  // Reads records again that could not be read when the server started; then removes orphans of a
+  // crash.
   void read_again() {
     if (unreadable_.empty() && !orphans_remain_) return;
     for (const std::string& directory : std::set(unreadable_)) {
@@ -360,14 +358,14 @@ class LocalLauncher final : public SteppedLauncher {
   Result<void> start(const Gang& gang) {
     const NetworkReaper::Start start(reaper_), direct_start(direct_reaper_);
     const std::string directory = paths_.attempt(gang.attempt);
-    // Its late removal would take what is made now.
+    // A late removal of the previous start would remove the new objects.
     if (is_removing(directory))
-      return unavailable("what its former start left cannot be removed yet");
+      return unavailable("the network of its previous start is still being removed");
     TRY(parts_.files.make_directories(directory, 0700));
     KnownAttempt known{directory, {}};
     {
-      // Until the bridge has its address, other servers cannot see that the subnet is taken; and
-      // until the owner is recorded, a sweep would remove it as an orphan.
+      // The lock is held until the bridge has its address, by which other servers see that the
+      // subnet is in use, and until the owner is recorded: a sweep would remove it as an orphan.
       TRY(parts_.files.make_directories(paths_.run_directory, 0755));
       const auto lock = TRY(parts_.system.lock_networks(paths_.run_directory));
       TRY(parts_.files.make_directories(paths_.namespaces(), 0700));
@@ -408,7 +406,7 @@ class LocalLauncher final : public SteppedLauncher {
     return start_agents(gang, attempts_[gang.attempt]);
   }
 
-  // Starts those that were not started yet.
+  // Starts the agents that were not started yet.
   Result<void> start_agents(const Gang& gang, KnownAttempt& known) {
     const std::string attempt_directory = known.directory;
     const std::string table = host_table(known.record.network);
@@ -444,7 +442,7 @@ class LocalLauncher final : public SteppedLauncher {
         command.emplace_back("--devices");
         command.push_back(with_shared_devices(known.record.gpus[i]));
       }
-      // One that has ended already counts as started.
+      // An agent that has already ended counts as started.
       const auto started = TRY(parts_.processes.start(
           {command, environment, directory + "/agent.log", parts_.system.in_rootless_sandbox(),
            known.held ? known.held->descriptor() : -1}));
@@ -454,31 +452,30 @@ class LocalLauncher final : public SteppedLauncher {
     return ok();
   }
 
-  // Removes what bears our mark and belongs to no known attempt.
+  // Removes objects with this server's mark that belong to no known attempt.
   Result<void> remove_orphans();
 
   const LocalParts parts_;
   const LocalSettings settings_;
   const LocalPaths paths_;
   const networks::Subnet pool_;
-  networks::Address
-      // subnets are used in rotation: late packets for an old gang do not reach a new one
-      next_address_;
+  // Subnets are used in rotation, so that late packets for an old gang do not reach a new one.
+  networks::Address next_address_;
   std::map<domain::AttemptId, KnownAttempt> attempts_;
-  // directories of attempts that run, and whose record cannot be read
+  // Directories of running attempts whose record cannot be read.
   std::set<std::string> unreadable_;
-  // of a crash: they could not be removed after the last record was read
+  // True: orphans of a crash could not be removed yet.
   bool orphans_remain_ = false;
-  Marked marked_{parts_.processes};
+  MarkedProcesses marked_{parts_.processes};
   mutable Mutex removing_mutex_;
-  // directories that the reapers will remove
+  // Directories that the reapers will remove.
   std::set<std::string> removing_ GUARDED_BY(removing_mutex_);
   DirectGate gate_;
   NetworkReaper reaper_, direct_reaper_;
 };
 
 Result<void> LocalLauncher::remove_orphans() {
-  if (!unreadable_.empty()) return ok();  // their names are unknown
+  if (!unreadable_.empty()) return ok();  // the names of their objects are unknown
   InUse used;
   for (const auto& [id, known] : attempts_) used.add(known.record.network, gate_.firewall());
   for (const auto& what : TRY(remove_unused(parts_, paths_.run_directory, paths_.mark, used)

@@ -1,35 +1,36 @@
-// The launcher of this machine: gangs are namespaces behind a bridge, one detached agent per host.
+// Makes the launcher of this machine, which runs gangs in network namespaces behind a bridge, with
+// one detached agent for each host.
 //
-// Its records are in DATA/attempts/ATTEMPT, and it finds what exists on the machine by name, so
-// a server killed at any instant continues where it was:
+// Its records are in DATA/attempts/ATTEMPT, and it finds everything on the machine by name, so that
+// a server continues after a kill at any instant:
 //
-//   launch.json    written before anything is made: names and addresses of all that will be
-//   0/ 1/ ..       one directory a host, the agent's own; the launcher puts there
-//     order.json   what the agent is told (0600)
+//   launch.json    the names and addresses of everything that will be made; written first
+//   0/ 1/ ..       one directory for each host's agent, in which the launcher writes
+//     order.json   the agent's order (0600)
 //     hosts        the start of its /etc/hosts
-//     agent.json   which process the agent is: written once it was started
+//     agent.json   the identity of the agent's process; written once it is started
 //     agent.log    its standard streams
-//     left         made by the agent as its last act: all that it did is undone
+//     left         written by the agent last, once it has cleaned up
 //
 // An agent is started as
 //   trainyard-agent --order FILE --directory DIR --network-namespace FILE --address ADDRESS
 //       --host-table FILE [--devices FILE,..]
-// with kAttemptVariable naming its attempt's directory and kHostVariable its own: its children have
-// them too, so whatever it leaves behind is found. On its host's lo the address 169.254.170.2 is
-// ready for its relay to listen on.
+// with its attempt's directory in kAttemptVariable and its own in kHostVariable. Its children
+// inherit these variables (the mark), so that remaining processes are found. The relay of the agent
+// can listen on the address 169.254.170.2 of its host's lo.
 //
-// GPUs are handed out whole, by device file; the record says which host has which. What a gang
-// leaves is removed at once, except for its network (reaper.hpp removes it); record and
-// addresses stay until it is gone.
+// GPUs are assigned whole, by device file; the record has them. When a gang ends, everything is
+// removed at once, except for its network (reaper.hpp removes it); record and addresses stay until
+// the network is removed.
 //
-// A record that cannot be read when the server starts, on a failing disk, is read again at each
-// list(). Until then its agents run on; list() shows them under the attempt of their directory
-// without a token, and ensure() and remove() of that attempt are unavailable, as are GPUs, whose
-// owners are unknown.
+// If a record cannot be read when the server starts (on a failing disk), it is read again at each
+// list(). Until then its agents continue; list() shows them under the attempt of their directory
+// without a token. ensure() and remove() of that attempt fail with `unavailable`, and no GPUs are
+// assigned, since their owners are unknown.
 //
-// A gang whose start was interrupted by our own death is completed by ensure(): from nothing when
-// no agent had been started, else by starting the missing ones. Until then list() shows those that
-// were started.
+// If the server was killed while it started a gang, ensure() completes the gang: it starts all
+// agents again if none was started, else the missing ones. Until then list() shows the started
+// agents.
 #pragma once
 
 #include <functional>
@@ -48,7 +49,7 @@ namespace trainyard::launch {
 
 inline constexpr const char* kAttemptVariable = "TRAINYARD_ATTEMPT_DIRECTORY";
 inline constexpr const char* kHostVariable = "TRAINYARD_HOST_DIRECTORY";
-// The directory in which agents keep unpacked images, shared by all of a server's: DATA/images.
+// The directory in which all agents of a server keep unpacked images: DATA/images.
 inline constexpr const char* kImagesVariable = "TRAINYARD_IMAGES_DIRECTORY";
 // The logins of registries and the directories of OCI layouts (domain/image_sources.hpp), which the
 // server writes.
@@ -68,34 +69,35 @@ inline constexpr const char* kRelayAddress = "169.254.170.2";
 struct LocalSettings {
   std::string data_directory;  // absolute
   std::string agent_program;   // path of trainyard-agent
-  // The configured machines, read at each look; nothing, or none: this machine, all of it.
+  // Returns the configured machines; called at each use. Unset or empty: all of this machine.
   std::function<std::vector<Machine>()> machines;
   std::string network_pool = "10.201.0.0/16";
-  // The egress of jobs; the machine's own networks are added to it.
+  // The egress of jobs. The machine's own networks are added to it.
   networks::Egress egress;
-  // jobs use this machine's own name servers, as they are when a gang starts
+  // True: jobs use the name servers that this machine has when a gang starts.
   bool names_by_machine = true;
-  // For jobs of a role, by its name or ARN: these rules are read before the others.
+  // By name or ARN of a role: rules that precede the others for its jobs.
   std::map<std::string, std::vector<networks::EgressRule>> egress_of_roles;
   std::map<std::string, std::string> agent_environment;
   // GPU memory is cleared between jobs; a GPU that cannot be cleared is not offered.
   bool clear_gpus = true;
-  std::string run_directory =
-      containers::run_directory();  // gone after a reboot, as everything that it refers to
+  // Cleared by a reboot, like everything that it refers to.
+  std::string run_directory = containers::run_directory();
 };
 
-// Errors: invalid (settings), and those of files. Loads what an earlier server left.
+// Loads the attempts of an earlier server. Errors: invalid (settings), and those of files.
 Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Clock& clock);
-// The largest gang in this network pool. Errors: invalid, when it is not a network.
+// Returns the size of the largest gang in this network pool. Errors: invalid, if it is not a
+// network.
 Result<int64_t> gang_hosts_max(const std::string& network_pool, bool encrypted);
 
-// Removes orphans that crashes left on this machine: containers whose agent is gone; bridges,
-// namespaces and firewall tables of attempts without a living agent; everything of servers whose
-// data directory is gone. Attempts' directories stay, for the server to read and remove. Returns
-// one line for each removed thing.
+// Removes orphans that crashes left on this machine: containers without an agent; bridges,
+// namespaces and firewall tables of attempts without a running agent; everything of servers whose
+// data directory no longer exists. Attempts' directories stay, since the server reads and removes
+// them. Returns one line for each removed object.
 //
-// Requires: no server runs on data_directory (the caller holds its lock). "" sweeps only what
-// belongs to no server.
+// Requires: no server runs on data_directory (the caller has its lock). "": removes only objects
+// that belong to no server.
 Result<std::vector<std::string>> sweep(
     const std::string& data_directory,
     const std::string& run_directory = LocalSettings().run_directory);

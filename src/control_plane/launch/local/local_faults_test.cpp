@@ -1,4 +1,4 @@
-// Tests the launcher on a machine in memory whose disk and network fail.
+// Tests the launcher on a simulated machine whose disk and network fail.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace trainyard::launch {
 namespace {
 
-// The machine's own files, some of which cannot be read or removed.
+// Files of the machine, some of which cannot be read or removed.
 class FailingFiles final : public Files {
  public:
   std::string unreadable, irremovable;  // suffixes of paths; "": none
@@ -57,7 +57,7 @@ class FailingFiles final : public Files {
   os::MachineFiles files_;
 };
 
-// The clock advances only in work().
+// The clock of these tests advances only in work().
 class LocalFaults : public testing::Test {
  protected:
   LocalFaults() {
@@ -79,7 +79,7 @@ class LocalFaults : public testing::Test {
     EXPECT_TRUE(made) << made.error().message;
     return made ? std::move(*made) : nullptr;
   }
-  // A killed server does not wait for its background work.
+  // Simulates a kill of the server, which does not wait for background work.
   void kill(std::unique_ptr<SteppedLauncher>& launcher) {
     failing_.insert("remove networks");
     launcher.reset();
@@ -114,7 +114,7 @@ class LocalFaults : public testing::Test {
   std::set<std::string> failing_;  // steps of the machine
 };
 
-TEST_F(LocalFaults, ALateRemovalLeavesTheNextStartOfTheSameAttempt) {
+TEST_F(LocalFaults, KeepsTheNextStartOfAnAttemptDuringALateRemoval) {
   auto launcher = server();
   failing_ = {"start an agent", "remove networks"};
   ASSERT_FALSE(launcher->ensure(gang(1, 2)));
@@ -137,7 +137,7 @@ TEST_F(LocalFaults, ALateRemovalLeavesTheNextStartOfTheSameAttempt) {
   EXPECT_FALSE(files_.exists(attempt_path(1)));
 }
 
-TEST_F(LocalFaults, AnAgentThatCannotBeEndedIsNotForgotten) {
+TEST_F(LocalFaults, KeepsTheRecordOfAnAgentThatCannotBeEnded) {
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 2)));
   ASSERT_TRUE(launcher->remove({1, 1}));  // its addresses are free in a moment
@@ -156,12 +156,12 @@ TEST_F(LocalFaults, AnAgentThatCannotBeEndedIsNotForgotten) {
   EXPECT_TRUE(machine_.links().empty());
 }
 
-TEST_F(LocalFaults, AFailedStartKeepsItsRecordUntilItsNetworkIsRemoved) {
+TEST_F(LocalFaults, KeepsTheRecordOfAFailedStartUntilItsNetworkIsRemoved) {
   auto launcher = server();
   failing_ = {"start an agent", "remove networks"};
   ASSERT_FALSE(launcher->ensure(gang(1, 2)));
   EXPECT_TRUE(files_.exists(attempt_path(1) + "/launch.json"))
-      << "the next server reads there what to remove";
+      << "the next server reads from it what to remove";
   kill(launcher);
   failing_.clear();
   launcher = server();
@@ -170,7 +170,7 @@ TEST_F(LocalFaults, AFailedStartKeepsItsRecordUntilItsNetworkIsRemoved) {
   EXPECT_FALSE(files_.exists(attempt_path(1)));
 }
 
-TEST_F(LocalFaults, AddressesStayTakenUntilTheRecordIsRemoved) {
+TEST_F(LocalFaults, KeepsAddressesInUseUntilTheRecordIsRemoved) {
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 2)));
   files_.irremovable = "j1a1";
@@ -191,7 +191,7 @@ TEST_F(LocalFaults, AddressesStayTakenUntilTheRecordIsRemoved) {
   EXPECT_EQ(machine_.links().size(), 3u);
 }
 
-TEST_F(LocalFaults, AddressesStayTakenWithoutARestart) {
+TEST_F(LocalFaults, KeepsAddressesInUseWithoutARestart) {
   settings_.network_pool = "10.201.0.0/28";
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 2)));
@@ -207,7 +207,7 @@ TEST_F(LocalFaults, AddressesStayTakenWithoutARestart) {
 }
 
 // Servers of earlier releases left such records.
-TEST_F(LocalFaults, ARecordThatWasLeftBehindDoesNotTakeTheNetworkOfAnotherGang) {
+TEST_F(LocalFaults, DoesNotRemoveTheNetworkOfAnotherGangForAStaleRecord) {
   settings_.network_pool = "10.201.0.0/28";
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 2)));
@@ -233,7 +233,7 @@ TEST_F(LocalFaults, ARecordThatWasLeftBehindDoesNotTakeTheNetworkOfAnotherGang) 
   }
 }
 
-TEST_F(LocalFaults, AnUnreadableRecordLeavesItsAgentsAlone) {
+TEST_F(LocalFaults, KeepsTheAgentsOfAnUnreadableRecord) {
   for (const size_t hosts : {1u, 2u}) {
     auto launcher = server();
     ASSERT_TRUE(launcher->ensure(gang(1, hosts)));
@@ -268,7 +268,7 @@ TEST_F(LocalFaults, AnUnreadableRecordLeavesItsAgentsAlone) {
   }
 }
 
-TEST_F(LocalFaults, AnUnreadableRecordIsRemovedOnceItsAgentsHaveEnded) {
+TEST_F(LocalFaults, RemovesAnUnreadableRecordOnceItsAgentsHaveEnded) {
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 1)));
   kill(launcher);
@@ -282,7 +282,7 @@ TEST_F(LocalFaults, AnUnreadableRecordIsRemovedOnceItsAgentsHaveEnded) {
   EXPECT_TRUE(machine_.links().empty());
 }
 
-TEST_F(LocalFaults, RemainsOfACrashAreRemovedLaterIfThatFails) {
+TEST_F(LocalFaults, RetriesTheRemovalOfOrphans) {
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 2)));
   ASSERT_TRUE(launcher->ensure(gang(2, 2)));
@@ -294,14 +294,14 @@ TEST_F(LocalFaults, RemainsOfACrashAreRemovedLaterIfThatFails) {
   files_.unreadable = "";
   failing_ = {"remove links"};
   EXPECT_EQ(alive(*launcher), 2u);
-  EXPECT_EQ(machine_.links().size(), 6u) << "those of the second gang cannot be removed";
+  EXPECT_EQ(machine_.links().size(), 6u) << "the links of the second gang cannot be removed";
   failing_.clear();
   EXPECT_EQ(alive(*launcher), 2u);
   EXPECT_EQ(machine_.links().size(), 3u);
   EXPECT_EQ(machine_.tables().size(), 1u);
 }
 
-TEST_F(LocalFaults, ASweepKeepsAServerWithAnUnreadableOwnerFile) {
+TEST_F(LocalFaults, SweepsNothingOfAServerWithAnUnreadableOwnerFile) {
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 2)));
   files_.unreadable = "data-directory";
@@ -309,9 +309,9 @@ TEST_F(LocalFaults, ASweepKeepsAServerWithAnUnreadableOwnerFile) {
   EXPECT_EQ(machine_.links().size(), 3u);
 }
 
-// A container without a user namespace shows its processes' marks, and they may start each other
+// In a container without a user namespace processes have visible marks, and may start each other
 // faster than they are killed.
-TEST_F(LocalFaults, AnAttemptIsRemovedHoweverFastItsContainerForks) {
+TEST_F(LocalFaults, RemovesAnAttemptHoweverFastItsContainerForks) {
   bool runs = true;
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 1)));
@@ -328,7 +328,7 @@ TEST_F(LocalFaults, AnAttemptIsRemovedHoweverFastItsContainerForks) {
   EXPECT_FALSE(files_.exists(attempt_path(1) + "/0"));
 }
 
-TEST_F(LocalFaults, AnUnreadableAgentFileLeavesTheAgentAlone) {
+TEST_F(LocalFaults, KeepsTheAgentOfAnUnreadableAgentFile) {
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 2)));
   kill(launcher);

@@ -1,4 +1,4 @@
-// Runs LauncherSuite, the tests of every launcher, on the local launcher and a machine in memory.
+// Runs LauncherSuite, the tests of every launcher, on the local launcher and a simulated machine.
 #include <algorithm>
 #include <optional>
 
@@ -75,7 +75,7 @@ class LocalWorld {
   LocalSettings settings_;
   SteppedLauncher* current_ = nullptr;  // made by the last server()
   std::optional<size_t> fail_after_, end_after_;
-  size_t started_ = 0;  // agents, since one of the two was last set
+  size_t started_ = 0;  // agents that were started since one of the two was set
   bool killed_ = false;
 };
 

@@ -11,8 +11,8 @@
 namespace trainyard::launch {
 namespace {
 
-// Two servers of one machine choose networks one after the other; each holds the lock for some 20
-// ms.
+// The longest wait for the lock. Servers of one machine choose networks one after another; each
+// holds the lock for some 20 ms.
 constexpr Duration kLockWaitMax = 10s;
 constexpr const char* kResolverFile = "/etc/resolv.conf";
 constexpr size_t kResolverBytesMax = 64 << 10;  // some lines

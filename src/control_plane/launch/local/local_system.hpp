@@ -1,6 +1,5 @@
-// LocalSystem is what the local launcher changes on its machine besides files and processes:
-// networks, firewalls, containers, mounts. An interface, so that tests and sim/ can fail or end the
-// launcher between any two steps.
+// LocalSystem is the local launcher's interface to networks, firewalls, containers and mounts of
+// its machine, so that tests and sim/ can fail or end the launcher between any two steps.
 //
 // Threads: callable from anywhere. Errors: as the functions of networks, containers and os that
 // have the same names.
@@ -23,10 +22,10 @@ class LocalSystem {
  public:
   virtual ~LocalSystem() = default;
 
-  // The path with all links resolved.
+  // Returns the path with all links resolved.
   virtual Result<std::string> resolve(const std::string& path) = 0;
 
-  // Waits for the servers of this machine that are choosing a network. Held until the result is
+  // Locks the choice of networks against other servers of this machine, until the result is
   // destroyed.
   virtual Result<std::shared_ptr<void>> lock_networks(const std::string& run_directory) = 0;
   virtual Result<std::vector<networks::Subnet>> networks_in_use() = 0;
@@ -38,14 +37,14 @@ class LocalSystem {
   virtual Result<void> remove_links(const std::vector<std::string>& names) = 0;
   virtual Result<void> remove_namespace_file(const std::string& path) = 0;
 
-  // True if this machine has firewall tables at all.
+  // Returns true if this machine supports firewall tables.
   virtual bool has_firewall() = 0;
   virtual Result<void> make_firewall(const networks::DirectFirewall& firewall) = 0;
   virtual bool has_firewall_table(const std::string& name) = 0;
   virtual Result<std::vector<std::string>> firewall_tables_named(std::string_view prefix) = 0;
   virtual Result<void> remove_firewall_tables(const std::vector<std::string>& names) = 0;
   virtual Result<void> stop_foreign_forwarding() = 0;
-  // The name servers that this machine uses.
+  // Returns the name servers that this machine uses.
   virtual std::vector<networks::EgressService> name_servers() = 0;
 
   virtual bool in_rootless_sandbox() = 0;
@@ -59,8 +58,7 @@ struct LocalParts {
   Files& files;
   os::Processes& processes;
   LocalSystem& system;
-  // Networks are removed on threads of the launcher's own; false: in work() of
-  // stepped_launcher.hpp.
+  // True: threads of the launcher remove networks; false: work() of stepped_launcher.hpp does.
   bool own_threads = true;
 };
 

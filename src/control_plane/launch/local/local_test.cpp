@@ -24,7 +24,7 @@
 namespace trainyard::launch {
 namespace {
 
-// A script in place of trainyard-agent: records its arguments, leaves a child, and stays.
+// A script in place of trainyard-agent, which records its arguments, starts a child, and waits.
 constexpr const char* kAgentScript = R"(#!/bin/sh
 echo "$@" >"$4/called"
 : >"$4/alive"
@@ -32,7 +32,7 @@ sleep 1000 &
 exec sleep 1000
 )";
 
-// The processes below one directory: tests that run at the same time do not sweep each other's.
+// Finds only processes below one directory, so that concurrent tests do not sweep each other's.
 class ProcessesBelow final : public os::MachineProcesses {
  public:
   explicit ProcessesBelow(std::string directory) : directory_(std::move(directory)) {}
@@ -47,7 +47,7 @@ class ProcessesBelow final : public os::MachineProcesses {
   const std::string directory_;
 };
 
-// Every test runs in a network namespace of its own, in place of the machine.
+// Each test runs in its own network namespace, in place of the machine's.
 class LocalLauncher : public testing::Test {
  protected:
   void SetUp() override {
@@ -57,7 +57,7 @@ class LocalLauncher : public testing::Test {
     settings_.run_directory = directory_.path() + "/run";
     ASSERT_TRUE(os::write_file(settings_.agent_program, kAgentScript, 0755));
   }
-  // Removes what a failed test left.
+  // Removes the objects of a failed test.
   void TearDown() override {
     kill_all(kAttemptVariable, directory_.path());
     EXPECT_TRUE(os::unmount_below(directory_.path()));
@@ -78,7 +78,7 @@ class LocalLauncher : public testing::Test {
     EXPECT_TRUE(made) << made.error().message;
     return made ? std::move(*made) : nullptr;
   }
-  // Repeats while other sweepers hold the lock, each for its time.
+  // Repeats while other sweepers hold the lock.
   Result<std::vector<std::string>> sweep_own(const std::string& data_directory) {
     LocalParts parts = machine_parts();
     ProcessesBelow own(directory_.path());
@@ -96,7 +96,7 @@ class LocalLauncher : public testing::Test {
       gang.members.push_back({{"box", {}}, "order " + std::to_string(i)});
     return gang;
   }
-  // Kills them with all processes that they start meanwhile.
+  // Kills all marked processes, including those that they start meanwhile.
   static void kill_all(const char* variable, const std::string& start_of_value) {
     for (int pass = 0, found = 1; found > 0 && pass < 20; pass++) {
       found = 0;
@@ -124,7 +124,7 @@ class LocalLauncher : public testing::Test {
     }
     return "";
   }
-  // Polls: networks are removed in the background.
+  // Polls, since networks are removed in the background.
   static bool soon(const std::function<bool()>& condition) {
     for (int i = 0; i < 2000; i++) {
       if (condition()) return true;
@@ -193,7 +193,7 @@ TEST_F(LocalLauncher, StartsAGangOnceAndRemovesItWhole) {
   });
 }
 
-TEST_F(LocalLauncher, GangsDoNotShareAddresses) {
+TEST_F(LocalLauncher, GivesGangsDifferentAddresses) {
   in_a_machine([&] {
     auto launcher = server();
     ASSERT_TRUE(launcher);
@@ -213,7 +213,7 @@ TEST_F(LocalLauncher, GangsDoNotShareAddresses) {
   });
 }
 
-TEST_F(LocalLauncher, FindsAttemptsOfAFormerServer) {
+TEST_F(LocalLauncher, FindsAttemptsOfAnEarlierServer) {
   in_a_machine([&] {
     ASSERT_TRUE(server()->ensure(gang(1, 2)));
     auto launcher = server();
@@ -226,8 +226,8 @@ TEST_F(LocalLauncher, FindsAttemptsOfAFormerServer) {
   });
 }
 
-// A job's processes have a user namespace of their own, and any environment.
-TEST_F(LocalLauncher, AForgedMarkNeitherKeepsAnAttemptNorEndsAProcess) {
+// A job's processes have their own user namespace, and may have any environment.
+TEST_F(LocalLauncher, IgnoresForgedMarks) {
   in_a_machine([&] {
     auto launcher = server();
     ASSERT_TRUE(launcher);
@@ -256,7 +256,7 @@ TEST_F(LocalLauncher, ReusesAnAgentForTheNextAttempt) {
     ASSERT_TRUE(launcher->ensure(gang(1, 1)));
     const auto handed = launcher->reuse_host({1, 1}, gang(2, 1));
     ASSERT_TRUE(handed);
-    EXPECT_FALSE(*handed) << "it does not wait for one";
+    EXPECT_FALSE(*handed) << "it does not wait for an order";
     const std::string host = attempt_path(1) + "/0";
     auto next = gang(2, 1);
     next.members[0].order = "the next order";
@@ -279,7 +279,7 @@ TEST_F(LocalLauncher, ReusesAnAgentForTheNextAttempt) {
       EXPECT_EQ(launcher->list()[0].token, "token2");
       EXPECT_TRUE(launcher->list()[0].alive);
     }
-    ASSERT_TRUE(launcher->ensure(next)) << "it is there";
+    ASSERT_TRUE(launcher->ensure(next)) << "it exists";
     EXPECT_EQ(launcher->list().size(), 1u);
     ASSERT_TRUE(launcher->remove({1, 1})) << "nothing of it is left";
     EXPECT_EQ(launcher->list().size(), 1u);
@@ -288,8 +288,8 @@ TEST_F(LocalLauncher, ReusesAnAgentForTheNextAttempt) {
   });
 }
 
-// The server ends after each of its steps, and the agent continues with its own meanwhile.
-TEST_F(LocalLauncher, AHandingOverThatWasCutOffIsCompletedOrUndone) {
+// The server ends after each of its steps, while the agent continues.
+TEST_F(LocalLauncher, CompletesOrUndoesAnInterruptedHostReuse) {
   struct Left {
     bool idle, order, record, taken;
     bool handed;
@@ -297,11 +297,11 @@ TEST_F(LocalLauncher, AHandingOverThatWasCutOffIsCompletedOrUndone) {
   const Left all[] = {
       {true, true, false, false, false},  // the order is written
       {true, true, true, false, false},   // and the record
-      {false, true, true, false, false},  // the agent has left before it was taken
+      {false, true, true, false, false},  // the agent has exited before it was taken
       {false, true, true, true, true},    // it is taken
-      {false, false, true, true, true},   // it takes the order
-      {false, false, true, false, true},  // it has it
-      {true, false, true, false, true},   // it has done all of it, and waits for another one
+      {false, false, true, true, true},   // it reads the order
+      {false, false, true, false, true},  // it has read it
+      {true, false, true, false, true},   // it has finished, and waits for another order
   };
   for (const Left& left : all)
     in_a_machine([&] {
@@ -324,7 +324,7 @@ TEST_F(LocalLauncher, AHandingOverThatWasCutOffIsCompletedOrUndone) {
       }
       auto launcher = server();
       ASSERT_TRUE(launcher);
-      EXPECT_EQ(os::exists(host + "/taken"), left.taken) << "the agent's to remove";
+      EXPECT_EQ(os::exists(host + "/taken"), left.taken) << "only the agent removes it";
       EXPECT_EQ(os::exists(host + "/idle"), left.idle)
           << "a restarted server takes over no other process";
       EXPECT_EQ(os::exists(host + "/next.json"), left.order && left.handed);
@@ -342,7 +342,7 @@ TEST_F(LocalLauncher, AHandingOverThatWasCutOffIsCompletedOrUndone) {
     });
 }
 
-TEST_F(LocalLauncher, AnAgentThatDiedStaysDead) {
+TEST_F(LocalLauncher, DoesNotRestartAnAgentThatHasExited) {
   in_a_machine([&] {
     auto launcher = server();
     ASSERT_TRUE(launcher);
@@ -351,14 +351,13 @@ TEST_F(LocalLauncher, AnAgentThatDiedStaysDead) {
     EXPECT_EQ(alive(*launcher), 1u);
     ASSERT_TRUE(launcher->ensure(gang(1, 2)));
     EXPECT_EQ(alive(*launcher), 1u);
-    EXPECT_EQ(alive(*server()), 1u) << "for the next server too";
+    EXPECT_EQ(alive(*server()), 1u) << "also for the next server";
     ASSERT_TRUE(launcher->remove({1, 1}));
     expect_nothing_left();
   });
 }
 
-// Simulates a launcher that is killed after each of its steps, by the files that it had written by
-// then.
+// Simulates a launcher that was killed after each of its steps, by the files that it had written.
 TEST_F(LocalLauncher, CompletesAStartThatWasInterrupted) {
   in_a_machine([&] {
     ASSERT_TRUE(server()->ensure(gang(1, 2)));
@@ -374,7 +373,7 @@ TEST_F(LocalLauncher, CompletesAStartThatWasInterrupted) {
     ASSERT_TRUE(launcher->ensure(gang(1, 2)));
     EXPECT_EQ(alive(*launcher), 2u);
 
-    // As if it had died before the first agent was started: everything is made again.
+    // As if it had been killed before the first agent was started: everything is made again.
     kill_all(kHostVariable, attempt_path(1));
     for (const char* host : {"/0", "/1"}) ASSERT_TRUE(os::remove_all(attempt_path(1) + host));
     launcher = server();
@@ -388,7 +387,7 @@ TEST_F(LocalLauncher, CompletesAStartThatWasInterrupted) {
 }
 
 // The agent was killed while the server was down, and before the server had recorded it.
-TEST_F(LocalLauncher, AChildOfADeadAgentIsNotTakenForTheAgent) {
+TEST_F(LocalLauncher, DoesNotTakeTheChildOfADeadAgentForTheAgent) {
   in_a_machine([&] {
     ASSERT_TRUE(server()->ensure(gang(1, 1)));
     ASSERT_FALSE(await_file(attempt_path(1) + "/0/called").empty());
@@ -402,7 +401,7 @@ TEST_F(LocalLauncher, AChildOfADeadAgentIsNotTakenForTheAgent) {
       if (os::leads_session(identity)) {
         ASSERT_TRUE(os::kill_and_wait(identity, 10s));
       }
-    ASSERT_EQ(marked().size(), 1u) << "the child";
+    ASSERT_EQ(marked().size(), 1u) << "only the child is left";
     ASSERT_TRUE(os::remove_all(attempt_path(1) + "/0/agent.json"));
     auto launcher = server();
     ASSERT_TRUE(launcher);
@@ -413,7 +412,7 @@ TEST_F(LocalLauncher, AChildOfADeadAgentIsNotTakenForTheAgent) {
   });
 }
 
-TEST_F(LocalLauncher, AnOrphanNetworkIsRemovedByTheNextServer) {
+TEST_F(LocalLauncher, RemovesAnOrphanNetworkAtTheNextStart) {
   in_a_machine([&] {
     ASSERT_TRUE(server()->ensure(gang(1, 1)));
     kill_all(kAttemptVariable, attempt_path(1));
@@ -423,7 +422,7 @@ TEST_F(LocalLauncher, AnOrphanNetworkIsRemovedByTheNextServer) {
   });
 }
 
-TEST_F(LocalLauncher, AnAttemptOfALaterReleaseIsLeftAlone) {
+TEST_F(LocalLauncher, KeepsAnAttemptOfALaterRelease) {
   in_a_machine([&] {
     ASSERT_TRUE(server()->ensure(gang(1, 1)));
     const std::string path = attempt_path(1) + "/launch.json";
@@ -465,16 +464,17 @@ TEST_F(LocalLauncher, SweepRemovesOnlyUnusedResources) {
     ASSERT_TRUE(launcher);
     ASSERT_TRUE(launcher->ensure(gang(1, 1)));
     ASSERT_TRUE(launcher->ensure(gang(2, 1)));
-    // The second one's agent dies; the first one's lives.
+    // The agent of the second gang is killed; the agent of the first one runs.
     kill_all(kAttemptVariable, attempt_path(2));
     launcher.reset();
     auto swept = sweep_own(settings_.data_directory);
     ASSERT_TRUE(swept) << swept.error().message;
     EXPECT_TRUE(soon([] { return networks::links_named("ty").size() == 1; }));
     EXPECT_EQ(alive(*server()), 1u);
-    EXPECT_EQ(server()->list().size(), 2u) << "the dead one's directory is the server's to remove";
+    EXPECT_EQ(server()->list().size(), 2u)
+        << "only the server removes the directory of the dead one";
 
-    // The data directory is removed: the rest is orphaned.
+    // The data directory is removed, so everything else is orphaned.
     ASSERT_TRUE(os::remove_all(settings_.data_directory));
     swept = sweep_own("");
     ASSERT_TRUE(swept) << swept.error().message;
@@ -483,7 +483,7 @@ TEST_F(LocalLauncher, SweepRemovesOnlyUnusedResources) {
   });
 }
 
-TEST_F(LocalLauncher, ManySweepAtOnce) {
+TEST_F(LocalLauncher, SweepsConcurrently) {
   in_a_machine([&] {
     auto launcher = server();
     ASSERT_TRUE(launcher);
@@ -501,7 +501,7 @@ TEST_F(LocalLauncher, ManySweepAtOnce) {
   });
 }
 
-TEST_F(LocalLauncher, RefusesAGangThatIsNotTheOneItStarted) {
+TEST_F(LocalLauncher, RejectsAGangThatDiffersFromTheStartedOne) {
   in_a_machine([&] {
     auto launcher = server();
     ASSERT_TRUE(launcher);
@@ -534,7 +534,7 @@ TEST_F(LocalLauncher, AssignsWholeGpusAndRemembersTheirHosts) {
     EXPECT_EQ(given(1), "--devices /dev/full\n");
     launcher = server();
     ASSERT_TRUE(launcher);
-    ASSERT_TRUE(launcher->ensure(with_gpu(2))) << "by another server's life";
+    ASSERT_TRUE(launcher->ensure(with_gpu(2))) << "also after a restart of the server";
     EXPECT_EQ(given(2), "--devices /dev/zero\n");
     const auto refused = launcher->ensure(with_gpu(3));
     ASSERT_FALSE(refused);

@@ -14,7 +14,7 @@ bool is_mark(std::string_view text) {
   return text.size() == 6 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// Marks of all servers that left something on this machine.
+// Returns the marks of all servers that have left objects on this machine.
 Result<std::set<std::string>> marks_in_sight(const LocalParts& parts,
                                              const std::string& run_directory) {
   std::set<std::string> marks;
@@ -82,11 +82,11 @@ Result<std::vector<std::string>> remove_unused(const LocalParts& parts,
 
 namespace {
 
-// Sweeps what belongs to the server of that data directory, which does not run.
+// Removes orphans of the server of that data directory. Requires: it does not run.
 Result<std::vector<std::string>> sweep_own(const LocalPaths& paths, const LocalParts& parts) {
   InUse used;
   const auto names = parts.files.list_directory(paths.attempts());
-  std::vector<networks::Subnet> subnets;  // of living gangs
+  std::vector<networks::Subnet> subnets;  // the subnets of running gangs
   std::vector<networks::PrivateNetwork> ended;
   bool all_known = true;
   for (const auto& name : names ? *names : std::vector<std::string>()) {
@@ -102,7 +102,7 @@ Result<std::vector<std::string>> sweep_own(const LocalPaths& paths, const LocalP
       subnets.push_back(known->record.network.subnet);
       continue;
     }
-    // Its agents are left alone, with everything whose owner is therefore unknown.
+    // Its agents are kept, and so is everything that may belong to them.
     if (!known && known.error().kind == Kind::unavailable &&
         !running_hosts(parts, directory).empty()) {
       all_known = false;
@@ -112,7 +112,7 @@ Result<std::vector<std::string>> sweep_own(const LocalPaths& paths, const LocalP
     if (known) ended.push_back(known->record.network);
   }
   if (!all_known) return std::vector<std::string>();
-  // A record that was left behind may name what belongs to a living gang by now.
+  // A stale record may name objects that belong to a running gang by now.
   std::erase_if(ended, [&](const auto& network) {
     return std::ranges::any_of(subnets,
                                [&](const auto& used) { return used.overlaps(network.subnet); });
@@ -128,19 +128,19 @@ Result<std::vector<std::string>> sweep_over(const std::string& data_directory,
                                             const LocalParts& parts) {
   std::vector<std::string> removed;
   std::string own_mark;
-  // One server sweeps at a time, and no gang of another server is being made.
+  // One server sweeps at a time, and no other server makes a gang meanwhile.
   std::shared_ptr<void> lock;
   if (parts.files.exists(run_directory)) {
     auto taken = parts.system.lock_networks(run_directory);
     if (!taken && taken.error().kind != Kind::denied) return std::move(taken).error();
-    if (taken) lock = std::move(*taken);  // otherwise it belongs to another user, with its contents
+    if (taken) lock = std::move(*taken);  // else the directory belongs to another user
   }
   if (!data_directory.empty() && parts.files.exists(data_directory)) {
     const LocalPaths paths = TRY(paths_of(data_directory, run_directory, parts));
     own_mark = paths.mark;
     append(removed, TRY(sweep_own(paths, parts)));
   }
-  // Agents whose directory is gone end first; then their containers have no parent.
+  // Agents without a directory are killed first; then their containers are orphans.
   for (const auto& [identity, value] : parts.processes.find_marked(kAttemptVariable)) {
     if (parts.files.exists(value)) continue;
     TRY(parts.processes.kill_and_wait(identity, kKillMax));
@@ -152,11 +152,11 @@ Result<std::vector<std::string>> sweep_over(const std::string& data_directory,
     if (mark == own_mark) continue;
     const auto owner = parts.files.read(run_directory + "/" + mark + "/" + kOwnerFile, 64 << 10);
     if (owner && parts.files.exists(*owner)) continue;
-    if (!owner && owner.error().kind != Kind::not_found) continue;  // it may live
+    if (!owner && owner.error().kind != Kind::not_found) continue;  // the server may exist
     append(removed, TRY(remove_unused(parts, run_directory, mark, InUse())));
     TRY(parts.files.remove_all(run_directory + "/" + mark));
   }
-  // The next server that needs them adds them again.
+  // The next server that needs these rules adds them again.
   if (parts.system.has_firewall() && parts.system.links_named(networks::kBridgePrefix).empty())
     TRY(parts.system.stop_foreign_forwarding());
   return removed;

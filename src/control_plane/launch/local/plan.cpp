@@ -16,8 +16,8 @@ namespace trainyard::launch {
 namespace {
 
 constexpr int kRecordVersion = 1;
-constexpr uint64_t kReservedAddresses = 3;  // the network's own, the bridge's, the broadcast
-// 13 hosts: small enough for 4,096 gangs in a /16, large enough for most
+constexpr uint64_t kReservedAddresses = 3;  // the network's, the bridge's and the broadcast address
+// 13 hosts: small enough for 4,096 gangs in a /16, and large enough for most gangs.
 constexpr int kSmallestPrefix = 28;
 
 std::string hex(uint64_t number, int digits) {
@@ -124,7 +124,7 @@ networks::Egress with_own_networks(networks::Egress egress,
 const std::vector<networks::EgressRule>* rules_of_role(
     const std::map<std::string, std::vector<networks::EgressRule>>& of_roles,
     const std::string& role_arn) {
-  // ARNs before names, names before patterns, longer patterns before shorter ones.
+  // ARNs precede names, names precede patterns, and longer patterns precede shorter ones.
   const auto rank = [](const std::string& role) {
     const auto has = [&](char c) { return role.find(c) != std::string::npos; };
     return std::tuple(has(':'), !has('*'), role.size());
@@ -218,7 +218,7 @@ std::vector<Machine> without_gpus(std::vector<Machine> machines,
 Json to_json(const Record& record) { return kAttemptRecord.write(record); }
 
 Result<Record> record_from_json(const Json& json) {
-  // Members that are added do not make a new version.
+  // Added members do not change the version.
   if (const int64_t version = TRY(int_at(json, "version")); version > kRecordVersion)
     return conflict("the attempt was started by a later release: its record has version " +
                     std::to_string(version) + ", but this server reads versions up to " +

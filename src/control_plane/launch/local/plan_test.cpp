@@ -50,7 +50,7 @@ TEST(ChooseSubnet, NeverGivesTwoGangsTheSameAddresses) {
   EXPECT_GE(taken.size(), 8u);
 }
 
-TEST(ChooseSubnet, SaysWhenAGangIsTooLarge) {
+TEST(ChooseSubnet, RejectsGangsThatAreTooLarge) {
   const auto chosen = choose_subnet(subnet("10.201.0.0/28"), 14, {}, 0);
   ASSERT_FALSE(chosen);
   EXPECT_EQ(chosen.error().kind, Kind::exhausted);
@@ -79,7 +79,7 @@ TEST(PlanNetwork, NamesEverythingByServerAndAddress) {
   EXPECT_EQ(host_table(network), "127.0.0.1 localhost\n10.201.1.18 algo-1\n10.201.1.19 algo-2\n");
 }
 
-TEST(PlanNetwork, ASingleHostNeedsNoBridgeAndNoTableOfItsOwn) {
+TEST(PlanNetwork, GivesASingleHostNoBridgeAndASharedTable) {
   auto request = a_request();
   request.hosts = 1;
   request.direct = true;
@@ -97,13 +97,13 @@ TEST(PlanNetwork, ASingleHostNeedsNoBridgeAndNoTableOfItsOwn) {
   EXPECT_LE(plan_network(request, largest, subnet("10.255.255.224/28")).hosts[0].link.size(), 15u);
 }
 
-TEST(PlanNetwork, NamesFitTheKernelInTheLargestPool) {
+TEST(PlanNetwork, MakesNamesThatFitTheKernelInTheLargestPool) {
   const auto network = plan_network(a_request(), subnet("10.0.0.0/8"), subnet("10.255.255.224/28"));
   EXPECT_LE(network.bridge.size(), 15u);
   EXPECT_LE(network.hosts[0].link.size(), 15u);
 }
 
-TEST(ServerMark, TellsDataDirectoriesApart) {
+TEST(ServerMark, DiffersByDataDirectory) {
   std::set<std::string> marks;
   for (int i = 0; i < 200; i++) marks.insert(server_mark("/var/lib/trainyard" + std::to_string(i)));
   EXPECT_EQ(marks.size(), 200u);
@@ -111,7 +111,7 @@ TEST(ServerMark, TellsDataDirectoriesApart) {
   for (const auto& mark : marks) EXPECT_EQ(mark.size(), 6u);
 }
 
-TEST(Record, RoundTrips) {
+TEST(Record, IsEqualAfterWritingAndReading) {
   Record record{{17, 1},
                 "secret",
                 plan_network(a_request(), subnet("10.201.0.0/16"), subnet("10.201.1.16/28"))};
@@ -121,7 +121,7 @@ TEST(Record, RoundTrips) {
   EXPECT_EQ(to_json(*back), to_json(record));
 }
 
-// As release 0.1.0 wrote it.
+// This is a record of release 0.1.0.
 TEST(Record, ReadsARecordOfTheFirstRelease) {
   const auto json = parse_json(
       R"({"attempt":"j17a1","bridge":"","comment":"trainyard /data/attempts/j17a1","encrypted":false,)"
@@ -133,7 +133,7 @@ TEST(Record, ReadsARecordOfTheFirstRelease) {
   ASSERT_TRUE(record) << record.error().message;
   EXPECT_EQ(record->attempt, (domain::AttemptId{17, 1}));
   EXPECT_TRUE(record->network.direct());
-  EXPECT_EQ(to_json(*record), *json) << "and is written the same";
+  EXPECT_EQ(to_json(*record), *json) << "it is written unchanged";
 }
 
 TEST(Record, KeepsTheStoredFormOfAnEncryptedNetwork) {
@@ -288,11 +288,11 @@ TEST(RulesOfRole, PreferTheMostSpecificEntry) {
   const auto found = [&](const std::string& path) {
     return rules_of_role(of_roles, "arn:aws:iam::111122223333:role/" + path);
   };
-  EXPECT_EQ(found("team-secret"), &of_roles.at("team-secret")) << "no pattern hides it";
+  EXPECT_EQ(found("team-secret"), &of_roles.at("team-secret")) << "it precedes patterns";
   EXPECT_EQ(found("team-a"), &of_roles.at("team-*"));
   EXPECT_EQ(found("tea"), &of_roles.at("t*"));
   EXPECT_EQ(found("other"), &of_roles.at("*"));
-  EXPECT_EQ(found("x/inner"), &of_roles.at("arn:aws:iam::*:role/x/*")) << "ARNs before names";
+  EXPECT_EQ(found("x/inner"), &of_roles.at("arn:aws:iam::*:role/x/*")) << "ARNs precede names";
 }
 
 }  // namespace

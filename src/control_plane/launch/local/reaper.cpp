@@ -50,7 +50,7 @@ NetworkReaper::Start::~Start() {
   {
     const MutexLock lock(reaper_.mutex_);
     reaper_.starts_--;
-    // Only networks that waited before the start: others are removed just before the next start.
+    // Counts only networks that waited before the start: others are removed before the next start.
     reaper_.one_may_go_ = !reaper_.items_.empty();
     reaper_.last_start_ = reaper_.clock_.monotonic();
   }
@@ -114,7 +114,7 @@ void NetworkReaper::run() {
       continue;
     }
     const bool removed = round();
-    // The next server finds what cannot be removed here.
+    // The next server removes what could not be removed here.
     if (!removed && stopped_) return;
   }
 }
@@ -122,7 +122,7 @@ void NetworkReaper::run() {
 bool NetworkReaper::round() {
   const size_t count = in_haste() || !pace_.one_by_one ? items_.size() : 1;
   one_may_go_ = false;
-  // Other threads only append meanwhile, which may move the items: what is needed is copied.
+  // Other threads may append meanwhile, which may move the items, so they are copied.
   const std::vector<Item> items(items_.begin(), items_.begin() + ptrdiff_t(count));
   mutex_.unlock();
   std::vector<networks::PrivateNetwork> networks;

@@ -1,14 +1,14 @@
-// NetworkReaper removes the networks of ended gangs in the background, one after another, and not
+// NetworkReaper removes the networks of ended gangs in the background, one after another, but not
 // while a gang starts.
 //
-// The kernel waits for all its readers whenever a port leaves a bridge, some 40 ms for a network of
-// two hosts and as much again for the next one (eleven at once: 370 ms), and holds the lock that a
-// starting gang's interfaces need as well. So networks are removed one at a time, with starts in
-// between. They wait until starts have been quiet for a while; where one start follows another, one
-// network is removed after each: until the next start, the job has to run.
+// Whenever a port leaves a bridge, the kernel waits for all its readers: some 40 ms for a network
+// of two hosts, and as long again for the next one (eleven at once: 370 ms). Meanwhile it holds a
+// lock that the interfaces of a starting gang need. So networks are removed one at a time, with
+// starts in between. Removals wait until no gang has started for a while. Under continuous starts,
+// one network is removed after each start, since the next start follows only after the job has run.
 //
-// Threads: callable from anywhere; works on a thread of its own, or in work(). Errors: a network
-// that cannot be removed is logged and retried.
+// Threads: callable from anywhere; removes on its own thread, or in work(). Errors: a network that
+// cannot be removed is logged and retried.
 #pragma once
 
 #include <chrono>
@@ -25,16 +25,15 @@ namespace trainyard::launch {
 
 // The timing of removals.
 struct ReaperPace {
-  // How long no gang must have started: longer than the gap between two jobs that follow each
-  // other.
+  // The time without starts before removals begin: longer than the gap between consecutive jobs.
   Duration quiet = 150ms;
-  // Under continuous starts: the network is removed after this time in any case.
+  // Under continuous starts a network is removed after this time in any case.
   Duration delay_max = 2s;
-  // Beyond this number of networks, removal no longer waits for starts: each network holds
-  // addresses of the pool.
+  // With more pending networks, removals no longer wait for starts: each network occupies addresses
+  // of the pool.
   size_t waiting_max = 64;
-  // Removes one after the other. False where the kernel waits once for all: then a start does not
-  // remove a single one, so that many are removed together.
+  // True: networks are removed one by one. False, if the kernel waits only once for many: then a
+  // start does not trigger a single removal, so that many are removed together.
   bool one_by_one = true;
 };
 
@@ -48,12 +47,12 @@ class NetworkReaper {
                          ReaperPace pace = {}, bool own_thread = true);
   ~NetworkReaper();  // pending removals are completed first
 
-  // `then` is called, on the reaper's thread, once it is gone, and again after a pause as long as
-  // it fails: until it has succeeded, the addresses are taken.
+  // Removes the network later. `then` is called on the reaper's thread once it is removed, and
+  // again after a pause while it fails; until it has succeeded, the addresses stay in use.
   void take(networks::PrivateNetwork network, std::function<Result<void>()> then);
-  // As take(), of something without a network.
+  // Calls `then` as take() does, without a network.
   void take_rest(std::function<Result<void>()> then);
-  // Held while a gang's network is made.
+  // A Start exists while a gang's network is made, and delays removals.
   class Start {
    public:
     explicit Start(NetworkReaper& reaper);
@@ -63,7 +62,7 @@ class NetworkReaper {
    private:
     NetworkReaper& reaper_;
   };
-  // Networks whose addresses are not free yet.
+  // Returns the networks whose addresses are still in use.
   std::vector<networks::Subnet> waiting() const;
   // Returns once no removal is pending, or the last try has failed. All pending networks are
   // removed at once.
@@ -79,11 +78,11 @@ class NetworkReaper {
     std::chrono::nanoseconds since;
   };
   void run();
-  // Removes what is due now. Returns false if that failed. Requires: something waits.
+  // Removes the networks that are due. Returns false if that failed. Requires: a network waits.
   bool round() REQUIRES(mutex_);
-  // All are removed, regardless of starts.
+  // Returns true if all networks are to be removed, regardless of starts.
   bool in_haste() const REQUIRES(mutex_) { return stopped_ || drains_ > 0; }
-  // When to begin, by the monotonic clock, as far as is known now.
+  // Returns when the next round begins, by the monotonic clock, if nothing else happens.
   std::chrono::nanoseconds due() const REQUIRES(mutex_);
 
   Clock& clock_;

@@ -39,7 +39,7 @@ struct Removals {
   }
 };
 
-TEST(Reaper, RemovesAllThatWaitInOneStroke) {
+TEST(Reaper, RemovesAllPendingNetworksTogether) {
   Removals removals;
   {
     NetworkReaper reaper(clock, removals.function());
@@ -54,7 +54,7 @@ TEST(Reaper, RemovesAllThatWaitInOneStroke) {
   EXPECT_LE(removals.sizes.size(), 2u);
 }
 
-TEST(Reaper, DoesNotWaitForThePauseWhenManyWait) {
+TEST(Reaper, DoesNotWaitForAPauseWhenManyNetworksArePending) {
   Removals removals;
   NetworkReaper reaper(clock, removals.function());
   const NetworkReaper::Start start(reaper);
@@ -63,8 +63,8 @@ TEST(Reaper, DoesNotWaitForThePauseWhenManyWait) {
   while (removals.gone < 1) std::this_thread::yield();
 }
 
-// Time stands still, so that it is never quiet for long enough.
-TEST(Reaper, LetsOneGoAfterEachStart) {
+// Time stands still, so that there is never a pause.
+TEST(Reaper, RemovesOneNetworkAfterEachStart) {
   Removals removals;
   TestClock stopped;
   NetworkReaper reaper(stopped, removals.function());
@@ -84,7 +84,7 @@ TEST(Reaper, LetsOneGoAfterEachStart) {
   EXPECT_EQ(removals.sizes, (std::vector<size_t>{1, 1}));
 }
 
-TEST(Reaper, LetsManyGoTogetherWhereTheKernelWaitsOnce) {
+TEST(Reaper, RemovesManyNetworksTogetherIfTheKernelWaitsOnce) {
   Removals removals;
   TestClock stopped;
   NetworkReaper reaper(stopped, removals.function(), {150ms, 2s, 5, false});
@@ -92,7 +92,7 @@ TEST(Reaper, LetsManyGoTogetherWhereTheKernelWaitsOnce) {
     const NetworkReaper::Start start(reaper);
     for (uint32_t i = 0; i < 4; i++) reaper.take(network(i), [&] { return removals.counted(); });
   }
-  EXPECT_EQ(reaper.waiting().size(), 4u) << "a start lets none go";
+  EXPECT_EQ(reaper.waiting().size(), 4u) << "a start triggers no removal";
   reaper.take(network(4), [&] { return removals.counted(); });
   while (!reaper.waiting().empty()) std::this_thread::yield();
   const MutexLock lock(removals.mutex);
@@ -110,7 +110,7 @@ TEST(Reaper, RetriesFailedRemovals) {
   EXPECT_TRUE(reaper.waiting().empty());
 }
 
-TEST(Reaper, KeepsTheAddressesUntilTheRestIsGoneToo) {
+TEST(Reaper, KeepsTheAddressesInUseUntilTheRestIsRemoved) {
   Removals removals;
   std::atomic<bool> possible{false};
   NetworkReaper reaper(clock, removals.function());

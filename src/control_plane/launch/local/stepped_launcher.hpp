@@ -1,5 +1,5 @@
-// SteppedLauncher is the launcher of this machine over given files, processes and networks: what
-// make_local() makes over those of the machine, and tests and sim/ over their own.
+// SteppedLauncher is the launcher of this machine with given files, processes and networks:
+// make_local() uses those of the machine, tests and sim/ use simulated ones.
 //
 // Threads and errors: as the launcher's.
 #pragma once
@@ -24,7 +24,7 @@ class SteppedLauncher : public Launcher {
 
 Result<std::unique_ptr<SteppedLauncher>> make_local_over(const LocalSettings& settings,
                                                          Clock& clock, const LocalParts& parts);
-// sweep() of local.hpp.
+// Implements sweep() of local.hpp with the given parts.
 Result<std::vector<std::string>> sweep_over(const std::string& data_directory,
                                             const std::string& run_directory,
                                             const LocalParts& parts);

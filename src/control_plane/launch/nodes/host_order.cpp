@@ -14,7 +14,7 @@ constexpr int64_t kPortMax = 65'535;
 constexpr int64_t kOrderMsMax = int64_t{366} * 24 * 3600 * 1000;
 constexpr int64_t kOrderConnectionsMax = int64_t{1} << 31;
 
-// Names of directories below the node's: one component each.
+// Returns true for names of directories below the node's: they have one component.
 bool is_name(std::string_view text) {
   return !text.empty() && text != "." && text != ".." && text.find('/') == std::string_view::npos;
 }
@@ -93,7 +93,7 @@ constexpr auto kHostOrder = complete(json_record<HostOrder>(
     },
     check_order));
 
-// Members that are missing in orders of earlier releases.
+// Reads members that orders of earlier releases lack.
 constexpr auto kLater = json_record<HostOrder>(
     "order",
     [](auto& side, auto& order) {
@@ -111,7 +111,7 @@ constexpr auto kLater = json_record<HostOrder>(
 
 }  // namespace
 
-bool has_same_network(const HostOrder& former, const HostOrder& next) {
+bool has_same_network(const HostOrder& previous, const HostOrder& next) {
   const auto network_of = [](const HostOrder& order) {
     Record record = order.record;
     record.attempt = {};
@@ -120,11 +120,11 @@ bool has_same_network(const HostOrder& former, const HostOrder& next) {
     for (auto& host : record.network.hosts) host.namespace_file.clear();
     return to_json(record);
   };
-  return !former.record.network.direct() && former.record.network.hosts.size() == 1 &&
-         former.peers.empty() && next.peers.empty() && former.mark == next.mark &&
-         former.node_directory == next.node_directory && former.user == next.user &&
-         former.egress == next.egress && former.names_by_machine == next.names_by_machine &&
-         network_of(former) == network_of(next);
+  return !previous.record.network.direct() && previous.record.network.hosts.size() == 1 &&
+         previous.peers.empty() && next.peers.empty() && previous.mark == next.mark &&
+         previous.node_directory == next.node_directory && previous.user == next.user &&
+         previous.egress == next.egress && previous.names_by_machine == next.names_by_machine &&
+         network_of(previous) == network_of(next);
 }
 
 std::string to_text(const HostOrder& order) {

@@ -1,7 +1,7 @@
 // decoder: src/control_plane/launch/nodes/host_order.cpp
 //
-// Reads any bytes as the order of a host on a Slurm node: an order that is accepted is written and
-// read again with the same text.
+// Reads any bytes as the order of a host on a Slurm node. Writing and reading must not change an
+// accepted order.
 #include <cstdint>
 
 #include "base/check.hpp"

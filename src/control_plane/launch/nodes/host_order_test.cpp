@@ -24,11 +24,11 @@ HostOrder order_of(uint64_t job) {
   return order;
 }
 
-TEST(HostOrder, HostsOfOneAllocationHaveTheSameNetwork) {
+TEST(HostOrder, HasTheSameNetworkWithinAnAllocation) {
   EXPECT_TRUE(has_same_network(order_of(1), order_of(2)));
 }
 
-TEST(HostOrder, NetworkSettingsMustBeEqual) {
+TEST(HostOrder, HasAnotherNetworkWithOtherSettings) {
   const std::vector<std::pair<const char*, std::function<void(HostOrder&)>>> changes = {
       {"egress",
        [](HostOrder& order) {

@@ -6,7 +6,7 @@
 namespace trainyard::launch {
 namespace {
 
-// The network of the gang with all its hosts, as if it was on one machine.
+// Returns the network of the gang with all its hosts, as if they were on one machine.
 networks::PrivateNetwork whole_network(const NodeSettings& settings, const Gang& gang,
                                        const std::string& name, const networks::Subnet& subnet,
                                        bool encrypted) {
@@ -24,7 +24,7 @@ networks::PrivateNetwork whole_network(const NodeSettings& settings, const Gang&
   return network;
 }
 
-// Orders differ by host and node; this is the rest.
+// Returns the parts that the orders of all hosts share.
 HostOrder common_order(const NodeSettings& settings, const Gang& gang) {
   HostOrder order;
   order.mark = settings.mark;
@@ -38,7 +38,7 @@ HostOrder common_order(const NodeSettings& settings, const Gang& gang) {
   return order;
 }
 
-// The order of a node's hosts, except for what is one host's own.
+// Returns the parts that the orders of a node's hosts share.
 HostOrder order_of_node(const HostOrder& common, const Gang& gang,
                         const std::vector<NodeHosts>& nodes, size_t k,
                         const networks::PrivateNetwork& network) {

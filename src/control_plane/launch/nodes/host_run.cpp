@@ -26,9 +26,9 @@ namespace {
 
 constexpr const char* kRunnerFile = "runner";
 constexpr const char* kLockFile = "lock";
-// Where the agent leaves the order of the next host (agent/linked_offer.hpp).
+// The file in which the agent leaves the order of the next host (agent/linked_offer.hpp).
 constexpr const char* kNextHostFile = "next-host.json";
-// Making and removing networks takes far less.
+// The longest wait for a lock. Making and removing networks takes far less.
 constexpr Duration kLockMax = 60s;
 // Slurm's own limit ends it before.
 constexpr Duration kAgentMax = 24h * 366;
@@ -41,8 +41,8 @@ std::string overlay_name(const std::string& bridge) {
          bridge.substr(std::min(bridge.size(), networks::kBridgePrefix.size()));
 }
 
-// The attempts on this node. Requires: its lock is held while one without a runner is removed, and
-// while files of an attempt are.
+// NodeAttempts manages the attempts on this node. Requires: its lock is held while an attempt
+// without a runner, or files of an attempt, are removed.
 class NodeAttempts {
  public:
   NodeAttempts(std::string data, const LocalParts& parts) : data_(std::move(data)), parts_(parts) {}
@@ -73,7 +73,7 @@ class NodeAttempts {
            });
   }
 
-  // Removes what is not in its directory. `in_order`: its agents have left nothing but the network.
+  // Removes everything outside of its directory. `in_order`: its agents have left only the network.
   bool remove_from_node(const std::string& attempt, bool in_order = false) const {
     if (!in_order && !report(remove_from_machine(parts_, attempt, nullptr), attempt)) return false;
     const auto record = read_record(attempt);
@@ -108,8 +108,8 @@ class NodeAttempts {
   const LocalParts& parts_;
 };
 
-// One host of a gang on this node. What is made stays until remove(), or until a following host
-// takes it over.
+// One host of a gang on this node. Its objects exist until remove(), or until the next host takes
+// them over.
 class HostOnNode {
  public:
   HostOnNode(HostOrder order, NodeFacts node, const LocalParts& parts)
@@ -129,7 +129,7 @@ class HostOnNode {
     return agent_command();
   }
 
-  // On error nothing of it is left.
+  // Makes network and files. After an error nothing of them is left.
   Result<void> make() {
     TRY(parts_.files.make_directories(attempts_.directory(), 0700));
     std::optional<os::FileLock> lock = TRY(attempts_.lock());
@@ -142,13 +142,13 @@ class HostOnNode {
     return made;
   }
 
-  // True if the host can have the network of `former`, whose agent has left nothing else.
+  // Returns true if the host can use the network of `former`, whose agent has left nothing else.
   bool may_take_over(const HostOnNode& former) const {
     return former.left_ && has_same_network(former.order_, order_);
   }
 
-  // As make(), with the network of `former`, of which nothing is left, also on error. The network
-  // exists throughout: no other program can take its addresses, so nothing has to be looked up.
+  // Makes the host with the network of `former`, of which nothing else is left, also after an
+  // error. The network exists throughout, so that no other program can take its addresses.
   Result<void> take_over(HostOnNode& former) {
     const auto taken = [&]() -> Result<void> {
       {
@@ -160,7 +160,7 @@ class HostOnNode {
       TRY(write_network_record());
       TRY(parts_.system.replace_hosts(former.network_, network_));
       TRY(write_files());
-      // Without a runner its record would have the network removed.
+      // A record without a runner would cause the removal of the network.
       return former.forget();
     }();
     if (taken) return {};
@@ -169,11 +169,11 @@ class HostOnNode {
     return taken;
   }
 
-  // `next`: gets the order of the host that follows in the allocation, if there is one.
+  // Runs the agent. `next` gets the order of the next host of the allocation, if there is one.
   Result<int> run(std::optional<std::string>& next) {
     auto code = node_.is_ending() ? Result<int>(unavailable("Slurm has signalled the job's end"))
                                   : run_agent();
-    if (!code || *code != 0) return code;  // an agent that failed may have left an order behind
+    if (!code || *code != 0) return code;  // a failed agent may have left an outdated order
     left_ = parts_.files.exists(host_ + "/" + kLeftFile);
     const std::string next_file = host_ + "/" + kNextHostFile;
     if (parts_.files.exists(next_file))
@@ -190,11 +190,11 @@ class HostOnNode {
   }
 
  private:
-  // True if no other host of the gang is on this node. Its locked runner file keeps others from
-  // what it makes and removes, so hosts of several gangs do not wait for each other.
+  // Returns true if no other host of the gang is on this node. Its locked runner file protects its
+  // objects, so that hosts of several gangs do not wait for each other.
   bool is_alone() const { return order_.record.network.hosts.size() == 1; }
 
-  // Requires: the node's lock is held, so that no other runner takes it for one that was killed.
+  // Requires: the node's lock is held; otherwise another runner could take it for a killed one.
   Result<void> begin() {
     TRY(parts_.files.make_directories(host_, 0700));
     alive_ = TRY(os::FileLock::take(host_ + "/" + kRunnerFile));
@@ -203,13 +203,13 @@ class HostOnNode {
 
   void remove_the_rest() {
     const auto lock = attempts_.lock();
-    if (!lock) return;  // the next runner does it
+    if (!lock) return;  // the next runner removes it
     if (is_alone()) return attempts_.remove_files(attempt_);
     if (!attempts_.has_runner(attempt_)) {
       if (attempts_.remove_from_node(attempt_)) attempts_.remove_files(attempt_);
       return;
     }
-    // Other hosts of the gang are on this node.
+    // Other hosts of the gang are still on this node.
     const auto removed = [&]() -> Result<void> {
       TRY(parts_.system.remove_containers_in(host_));
       TRY(parts_.system.unmount_below(host_));
@@ -219,7 +219,7 @@ class HostOnNode {
       log(Level::error, "launch", "removing a host: " + removed.error().message, {{"path", host_}});
   }
 
-  // Removes the files of a host whose network another one has.
+  // Removes the files of a host whose network another host uses.
   Result<void> forget() {
     const auto lock = TRY(attempts_.lock());
     TRY(parts_.files.remove_all(attempt_));
@@ -227,7 +227,7 @@ class HostOnNode {
     return {};
   }
 
-  // Makes the network, unless another host of the gang has, and the host's files.
+  // Makes the host's files, and the network unless another host of the gang has made it.
   Result<void> prepare() {
     if (!parts_.files.exists(attempt_ + "/" + kRecordFile)) TRY(make_network());
     return write_files();
@@ -292,7 +292,7 @@ class HostOnNode {
     return networks::make_overlay(overlay);
   }
 
-  // Nodes that join later have no addresses yet.
+  // Nodes that start later have no addresses yet.
   Result<networks::Address> look_up(const std::string& name) {
     for (;;) {
       auto address = networks::resolve_address(name);
@@ -302,7 +302,7 @@ class HostOnNode {
     }
   }
 
-  // The endpoints with addresses in the place of names.
+  // Returns the endpoints with addresses in place of names.
   Result<std::string> resolve_endpoints() {
     std::string text;
     for (const std::string& endpoint : order_.endpoints) {
@@ -363,7 +363,7 @@ class HostOnNode {
     command.environment[kHostVariable] = host_;
     command.environment[kImagesVariable] = data_ + "/images";
     command.at_most = kAgentMax;
-    // Without root there is no cgroup by which its processes could be found.
+    // Without root's rights there is no cgroup by which its processes could be found.
     command.own_processes = parts_.system.in_rootless_sandbox();
     return command;
   }
@@ -375,13 +375,13 @@ class HostOnNode {
   const NodeAttempts attempts_;
   const std::string attempt_, host_, run_directory_, namespaces_;
   uint32_t lookups_ = 0;
-  std::optional<os::FileLock> alive_;  // of the runner file: what is there is this program's
-  bool left_ = false;                  // its agent has left nothing but the network
-  networks::PrivateNetwork network_;   // as it was made here
+  std::optional<os::FileLock> alive_;  // the lock of the runner file
+  bool left_ = false;                  // its agent has left only the network
+  networks::PrivateNetwork network_;   // as made on this node
 };
 
-// Checks that this user owns the directory: the records in another user's directory name what that
-// user wants root to remove.
+// Checks that this user owns the directory: otherwise records of another user could make root
+// remove any objects.
 Result<void> check_owner(const std::string& directory) {
   struct stat status;
   if (::lstat(directory.c_str(), &status) != 0) return from_errno("looking at " + directory);

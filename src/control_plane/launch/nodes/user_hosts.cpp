@@ -26,7 +26,8 @@ constexpr const char* kProgramName = "/trainyard-slurm-host";
 constexpr const char* kSandboxPrefix = "sandbox-";
 constexpr const char* kSandboxLock = "/lock";  // containers/rootless_sandbox.hpp
 constexpr const char* kSandboxesLock = "sandboxes.lock";
-// Making namespaces takes some milliseconds; on a busy node several jobs start at once.
+// The longest wait for the sandbox. Making namespaces takes some milliseconds, but on a busy node
+// several jobs start at once.
 constexpr Duration kSandboxMax = 60s;
 // Slurm's own limit ends it before.
 constexpr Duration kHostMax = 24h * 366;
@@ -41,8 +42,8 @@ Result<void> check_user(const HostOrder& order) {
   return {};
 }
 
-// Makes a directory that only this user can enter. It may lie in one that everybody may write, such
-// as /var/tmp, so another user may have made it, or a link.
+// Makes a directory that only this user can enter. Its parent may be writable for all users
+// (/var/tmp), so another user may have created it, or a link.
 Result<void> make_own_directory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return from_errno("making " + path);
   const os::File directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -57,14 +58,14 @@ Result<void> make_own_directory(const std::string& path) {
   return {};
 }
 
-// Returns whether a process is in the sandbox: each holds a shared lock, which the namespace holder
-// waits for.
+// Returns true if a process is in the sandbox. Each process has a shared lock, for which the
+// namespace holder waits.
 bool is_in_use(const std::string& sandbox) {
   const os::File lock(::open((sandbox + kSandboxLock).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   return lock && ::flock(lock.descriptor(), LOCK_EX | LOCK_NB) != 0;
 }
 
-// Removes what sandboxes of ended steps left. Requires: none is being entered.
+// Removes the sandboxes of ended steps. Requires: no process is entering one.
 void remove_old_sandboxes(const std::string& directory, const std::string& own) {
   std::error_code unreadable;
   for (const auto& entry : std::filesystem::directory_iterator(directory, unreadable)) {
@@ -99,7 +100,7 @@ HostEnd run_one(const HostOrder& order, const NodeFacts& node, const std::string
   return {order.host, ended->code, ended->code == 0 ? "" : slurm_message(ended->errors)};
 }
 
-// Passes on how hosts end, one at a time, and keeps the first code that is not 0.
+// Reports the ends of hosts, one at a time, and keeps the first code that is not 0.
 class HostEnds {
  public:
   explicit HostEnds(const std::function<void(const HostEnd&)>& tell) : tell_(tell) {}

@@ -49,7 +49,7 @@ TEST(UserHosts, ShareTheGpusThatSlurmGives) {
   EXPECT_EQ(*split_gpus("", {user_order(0)}), std::vector<std::string>{""});
 }
 
-TEST(UserHosts, DoNotRunAsAnotherUserThanTheirs) {
+TEST(UserHosts, DoNotRunAsAnotherUser) {
   NodeFacts node;
   node.name = "n1";
   node.job_number = "7";

@@ -1,6 +1,6 @@
-// Decides which idle Slurm job serves a waiting attempt, and which ones are released.
+// Decides which idle Slurm job runs a waiting attempt, and which idle jobs are released.
 //
-// A Slurm job that has served an attempt waits for a while for another one of the same kind: on the
+// A Slurm job whose attempt has ended waits for a while for another one of the same kind: on the
 // same node, with the same placement, resources and submitter. It must have enough time left.
 //
 // Threads: pure functions. Errors: none.
@@ -28,15 +28,15 @@ struct IdleAllocation {
 struct AllocationNeed {
   std::string node;
   std::string kind;
-  Duration run_time_max{};  // of the attempt, with the time for images and artifacts
+  Duration run_time_max{};  // the attempt's, including the time for images and artifacts
 };
 
-// Returns a text of 16 hexadecimal digits that is equal for requests with the same placement,
-// sizes, account and submitter, which Slurm treats alike. The job's comment has it.
+// Returns a text of 16 hexadecimal digits, which the job's comment has. It is equal for requests
+// with the same placement, sizes, account and submitter.
 std::string allocation_kind(const SlurmJobRequest& request, std::string_view submitter);
 
-// Returns the job with the least sufficient time left, or nothing if none fits. Among equal jobs it
-// is the one with the lowest number.
+// Returns the suitable job with the least time left; of equal jobs the one with the lowest number.
+// nullopt: none is suitable.
 std::optional<uint64_t> choose_allocation(const std::vector<IdleAllocation>& idle,
                                           const AllocationNeed& need);
 

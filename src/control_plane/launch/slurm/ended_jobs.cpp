@@ -17,11 +17,11 @@ std::set<uint64_t> ids_of(const std::vector<SlurmJob>& jobs) {
 
 }  // namespace
 
-std::vector<SlurmJob> forgotten_jobs(const std::vector<SlurmJob>& former,
+std::vector<SlurmJob> forgotten_jobs(const std::vector<SlurmJob>& previous,
                                      const std::vector<SlurmJob>& listed) {
   const auto present = ids_of(listed);
   std::vector<SlurmJob> forgotten;
-  for (const SlurmJob& job : former)
+  for (const SlurmJob& job : previous)
     if (!has_ended(job) && !present.contains(job.id)) forgotten.push_back(job);
   return forgotten;
 }
@@ -29,9 +29,9 @@ std::vector<SlurmJob> forgotten_jobs(const std::vector<SlurmJob>& former,
 void EndedJobs::complete(Slurm& slurm, std::vector<SlurmJob>& listed) {
   const auto now = clock_.monotonic();
   if (has_accounting_)
-    for (SlurmJob& job : forgotten_jobs(former_, listed))
+    for (SlurmJob& job : forgotten_jobs(previous_, listed))
       unknown_.try_emplace(job.id, Forgotten{std::move(job), now});
-  former_ = listed;
+  previous_ = listed;
   const auto present = ids_of(listed);
   for (auto* jobs : {&unknown_, &ended_})
     std::erase_if(*jobs, [&](const auto& each) { return present.contains(each.first); });

@@ -1,10 +1,9 @@
-// EndedJobs adds to Slurm's list of jobs those that slurmctld has forgotten, with the end that its
-// accounting knows.
+// EndedJobs adds ended jobs that slurmctld no longer lists to its list of jobs, with their end from
+// Slurm's accounting.
 //
-// slurmctld lists an ended job for MinJobAge, five minutes by default. A server that got no
-// answer within that time finds a job that ran gone, and the accounting (sacct) still knows its
-// state, exit code and signal. Where Slurm has no accounting, the log says so once, and such a job
-// is missing from the list.
+// slurmctld lists an ended job for MinJobAge, five minutes by default. If a server got no answer
+// within that time, a job is missing from the list, but the accounting (sacct) has its state, exit
+// code and signal. If Slurm has no accounting, this is logged once, and such jobs stay missing.
 //
 // Threads: confined to one. Errors: none; those of the accounting are logged.
 #pragma once
@@ -18,12 +17,12 @@
 namespace trainyard::launch {
 
 // Returns the jobs of the previous list that had not ended and that the new one lacks. Pure.
-std::vector<SlurmJob> forgotten_jobs(const std::vector<SlurmJob>& former,
+std::vector<SlurmJob> forgotten_jobs(const std::vector<SlurmJob>& previous,
                                      const std::vector<SlurmJob>& listed);
 
 class EndedJobs {
  public:
-  // A job is added for this time: longer than control takes to remove what has ended.
+  // A job is added for this time, which is longer than control takes to remove an ended attempt.
   static constexpr Duration kKept = 10min;
   // A job that is missing is listed as before while the accounting does not answer, at most this
   // time.
@@ -42,7 +41,7 @@ class EndedJobs {
 
   Clock& clock_;
   bool has_accounting_ = true;
-  std::vector<SlurmJob> former_;
+  std::vector<SlurmJob> previous_;
   std::map<uint64_t, Forgotten> unknown_, ended_;  // by job
 };
 

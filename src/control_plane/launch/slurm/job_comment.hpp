@@ -33,7 +33,7 @@ struct JobComment {
   domain::AttemptId attempt;
   uint32_t hosts = 0;
   networks::Subnet subnet;
-  // resources of the job on each node
+  // The job's resources on each node.
   int64_t cpus = 0, memory_mib = 0, gpus = 0;
   std::string seal;
   // allocation_kind(), if the job may serve further attempts after this one; "": it does not
@@ -50,9 +50,9 @@ std::string seal_context(const JobComment& comment, std::string_view user);
 // Returns the submitter's name as comments have it: "" if it has other characters than IAM's.
 std::string submitter_in_comment(std::string_view submitter);
 
-// True if the comment is one of ours, of any version.
+// Returns true if the comment is one of Trainyard's, of any version.
 bool is_job_comment(std::string_view comment);
-// Without `ended` and `why`, which the script appends.
+// Formats the comment without `ended` and `why`, which the script appends.
 std::string to_text(const JobComment& comment);
 Result<JobComment> read_job_comment(std::string_view comment);
 

@@ -33,7 +33,7 @@ namespace trainyard::launch {
 struct SlurmJobSettings : NodeSettings {
   std::string program_directory;  // of trainyard-slurm-host and trainyard-agent, on each node
   SlurmPlacement placement;
-  // Members that are set replace those of `placement`; an instance type's replace a queue's.
+  // Set members replace those of `placement`; an instance type's replace a queue's.
   std::map<std::string, SlurmPlacement> of_queues, of_instance_types;
   // For jobs by the user or role that created them, or "*" for all others. They take precedence
   // over those of an instance type.
@@ -53,30 +53,30 @@ struct SlurmJobSettings : NodeSettings {
   Duration idle_max = 5s;
 };
 
-// The partitions of all jobs but those of of_users; none: Slurm's default.
+// Returns the partitions of all jobs, except for the settings of of_users; empty: Slurm's default.
 std::vector<std::string> partitions_of(const SlurmJobSettings& settings);
 
-// Errors: invalid, for a gang whose submitter is not in of_users and has to be.
+// Errors: invalid, if the gang's submitter must be in of_users and is not.
 Result<SlurmPlacement> placement_of(const SlurmJobSettings& settings, const Gang& gang);
 
-// Returns whose job it is in Slurm; without a name: the server's own account. Errors: invalid, for
-// a gang whose submitter has no account.
+// Returns the owner of the gang's job in Slurm; without a name: the server's own account. Errors:
+// invalid, if the gang's submitter has no account.
 Result<UnixUser> unix_user_of(const SlurmJobSettings& settings, const Gang& gang);
 
-// "trainyard-3fa91c-j17a1": Slurm starts only one job of a name at a time.
+// Returns "trainyard-3fa91c-j17a1". Slurm starts only one job of a name at a time.
 std::string job_name(const std::string& mark, const domain::AttemptId& attempt);
 
-// True if the gang's Slurm job may serve another attempt afterwards.
+// Returns true if the gang's Slurm job may run another attempt afterwards.
 bool may_serve_others(const SlurmJobSettings& settings, const Gang& gang);
 
-// Returns the time that an allocation must have left to serve the gang. Half of the margin suffices
+// Returns the time that an allocation must have left to run the gang. Half of the margin suffices
 // for the images, inputs and artifacts of a further attempt.
 Duration time_needed(const SlurmJobSettings& settings, const Gang& gang);
 
 // The allocation in which a host follows others.
 struct NextInAllocation {
   networks::Subnet subnet;  // the allocation's
-  uint32_t served = 0;      // attempts before it, by the allocation
+  uint32_t served = 0;      // attempts that ran in the allocation before it
 };
 
 // Returns the message that starts the next host in an allocation, for the program on its node.

@@ -1,4 +1,5 @@
-// Recognizes this server's jobs among those that Slurm lists, and sums what they use.
+// Recognizes this server's jobs among those that Slurm lists, and sums up the resources that they
+// use.
 //
 // A job is this server's if its comment has the mark, and a token that this server has sealed: for
 // that attempt and, in a job of another account, for that account, network and size
@@ -18,7 +19,7 @@
 
 namespace trainyard::launch {
 
-// Names of jobs that the server has removed begin so: they did not end by themselves.
+// The prefix of the names of jobs that the server has removed, which did not end by themselves.
 inline constexpr const char* kRemovedPrefix = "removed-";
 
 // One of this server's jobs in Slurm.
@@ -37,7 +38,7 @@ using UnsealToken =
 std::optional<OwnJob> read_own_job(const SlurmJob& job, const OwnJob* known,
                                    const std::string& mark, const UnsealToken& unseal);
 
-// Sums what these jobs have on each node: cpus, memory_mib and gpus.
+// Sums up the resources of these jobs on each node: cpus, memory_mib and gpus.
 std::map<std::string, JobComment> sum_by_node(const std::vector<const OwnJob*>& jobs);
 
 }  // namespace trainyard::launch

@@ -1,4 +1,4 @@
-// Gangs whose submission waits for the thread that submits.
+// Tests gangs whose submission is queued.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -177,7 +177,7 @@ TEST_F(QueuedGangs, GoToIdleJobsThatFit) {
   EXPECT_EQ(sent_[0].allocation, 1u);
   cluster_.set_open(true);
   EXPECT_TRUE(eventually([&] { return alive() == "2 3 4 5"; }));
-  EXPECT_EQ(cluster_.jobs(), 4u) << "of 1, 2, 3 and 5";
+  EXPECT_EQ(cluster_.jobs(), 4u) << "for the gangs 1, 2, 3 and 5";
 }
 
 TEST_F(QueuedGangs, AreRemovedBeforeTheirSubmissionOrAfterIt) {
@@ -209,8 +209,8 @@ TEST_F(QueuedGangs, FailAtTheNextCallWhenSlurmRejectsThem) {
   EXPECT_EQ(again.error().message, "starting attempt j1a1: Invalid qos specification");
 }
 
-// The answer of sbatch was lost: the job may be there, so that it is not submitted again before
-// Slurm tells.
+// The answer of sbatch was lost: the job may exist, so it is not submitted again before Slurm's
+// next answer.
 TEST_F(QueuedGangs, WaitForSlurmAfterASubmissionWithoutAnAnswer) {
   cluster_.slurm_.after_submit = [](const SlurmJobRequest&) -> Result<void> {
     return unavailable("sbatch did not end within 30 s");

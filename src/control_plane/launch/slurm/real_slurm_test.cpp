@@ -1,6 +1,7 @@
-// The tests of every launcher, on the Slurm cluster whose slurm.conf TRAINYARD_SLURM_CONF names
-// (tests/slurm/test_launcher.py starts one); skipped without. In the place of trainyard-slurm-host
-// there is a script that waits: what is tested is what Slurm does with jobs.
+// Runs LauncherSuite, the tests of every launcher, on a real Slurm cluster: TRAINYARD_SLURM_CONF
+// has its slurm.conf (tests/slurm/test_launcher.py starts one); without it the tests are skipped. A
+// script that waits replaces trainyard-slurm-host, since only the handling of jobs by Slurm is
+// tested.
 #include <algorithm>
 #include <cstdlib>
 #include <optional>

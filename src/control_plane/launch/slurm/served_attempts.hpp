@@ -1,6 +1,6 @@
-// ServedAttempts maps each Slurm job of this server to the attempt that it serves, where a job
-// serves one attempt after another. Agents report it over their links. Slurm does not know it, so a
-// server learns it after its start as agents connect.
+// ServedAttempts maps each Slurm job of this server to the attempt that it runs, for jobs that run
+// one attempt after another. Agents report it over their links. Slurm does not know it, so a
+// restarted server learns it as agents connect.
 //
 // An order may be lost with its link. Until an agent says Hello for the attempt, the attempt has
 // not begun: the order is repeated when the agent is idle again, and an attempt whose job ends
@@ -24,8 +24,8 @@ struct ServedAttempt {
   domain::AttemptId attempt;
   std::string token;
   std::string node;       // "": as Slurm shows it
-  uint32_t served = 0;    // attempts before this one
-  bool reported = false;  // by its agent
+  uint32_t served = 0;    // attempts that ran in the job before this one
+  bool reported = false;  // true: its agent has reported it
   bool begun = true;
   bool idle = false;        // the attempt has ended
   bool keeps_host = false;  // idle
@@ -38,14 +38,14 @@ struct ServedAttempt {
 
 class ServedAttempts {
  public:
-  // `links`: nullptr: no job serves further attempts.
+  // `links` is nullptr if no job runs further attempts.
   ServedAttempts(AgentLinks* links, Clock& clock) : links_(links), clock_(clock) {}
 
-  // Notes that a new job serves its first attempt. `node`: "" keeps the known one.
+  // Records the first attempt of a new job. `node`: "" keeps the known one.
   void begin(uint64_t job, const domain::AttemptId& attempt, std::string token, std::string node);
   // Applies the reports of agents; returns true if there were any. `open`: as AgentLinks::take().
   bool take_reports(std::optional<std::map<uint64_t, OpenAllocation>> open = std::nullopt);
-  // Returns nullptr if no agent has reported which attempt the job serves.
+  // Returns nullptr if no agent has reported the attempt of the job.
   const ServedAttempt* find(uint64_t job) const;
   Duration idle(const ServedAttempt& served) const;
   Duration time_left(const ServedAttempt& served) const;
@@ -54,11 +54,11 @@ class ServedAttempts {
   // the job no longer counts as idle. Requires: the job is idle.
   bool give(uint64_t job, const domain::AttemptId& attempt, const std::string& token,
             std::string order, bool same_host);
-  // Notes that control has removed the attempt that an idle job served.
+  // Records that control has removed the ended attempt of an idle job.
   void remove(uint64_t job);
   // Releases an idle job: its agent ends. If the order is lost, the agent ends after its idle time.
   void release(uint64_t job);
-  // Forgets jobs for which `is_known` returns false.
+  // Removes jobs for which `is_known` returns false.
   void forget(const std::function<bool(uint64_t)>& is_known);
   bool empty() const { return by_job_.empty(); }
   bool any_idle() const;

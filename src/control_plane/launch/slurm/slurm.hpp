@@ -1,13 +1,12 @@
-// Slurm is the interface to a Slurm cluster that the launcher uses: it lists jobs and nodes, and
-// submits or cancels a job. command_line.hpp and rest.hpp implement it, and memory_slurm.hpp for
-// tests.
+// Slurm is the launcher's interface to a Slurm cluster: it lists jobs and nodes, and submits and
+// cancels jobs. command_line.hpp and rest.hpp implement it, and memory_slurm.hpp for tests.
 //
-// A job belongs to the server's own account in Slurm, or to the Unix account of the person for whom
-// it runs (unix_users.hpp). The server's own account is written as "".
+// A job belongs to the server's own account in Slurm, or to the Unix account of its submitter
+// (unix_users.hpp). "" stands for the server's own account.
 //
 // Threads: confined to one, except for stop(). Errors: unavailable (slurmctld or slurmrestd does
 // not answer: try again), denied (wrong or expired token, missing permission), invalid (Slurm
-// rejects the request; the message quotes it), exhausted (Slurm rejects it because of the present
+// rejects the request; the message quotes it), exhausted (Slurm rejects it because of the current
 // state of nodes: try again).
 #pragma once
 
@@ -35,7 +34,7 @@ struct SlurmJob {
   std::string nodes;           // a host list: "n[1-2]"; "" before it runs
   std::string name;
   std::string comment;
-  std::string user = {};  // the Unix account that owns it, as Slurm says; "": the server's own
+  std::string user = {};  // the Unix account that owns it in Slurm; "": the server's own
   // Slurm requeued the job after it had started, as after a node's failure; its processes have
   // ended. It does not requeue jobs that slurm_by_programs() submits.
   bool requeued = false;
@@ -53,7 +52,7 @@ struct SlurmNode {
   int64_t gpus = 0, gpus_allocated = 0;
 };
 
-// Options of sbatch: partition, account and so on; "" = Slurm's default.
+// Options of sbatch: partition, account and so on. "": Slurm's default.
 struct SlurmPlacement {
   std::string partition = {};
   std::string account = {};
@@ -78,11 +77,11 @@ struct SlurmJobRequest {
   int64_t time_limit_minutes = 0;  // 0: the partition's default
   SlurmPlacement placement;
   std::vector<uint64_t> after = {};  // it starts when these jobs have ended
-  UnixUser user = {};                // whose job it is; without a name: the server's own account
+  UnixUser user = {};                // the owner; without a name: the server's own account
 };
 
-// Formats the job's dependencies: "singleton,afterany:7". `singleton` covers a second submission
-// after a lost answer, which has the same name; then follow the jobs in `after`. Pure.
+// Formats the job's dependencies: "singleton,afterany:7". `singleton` delays a repeated submission
+// after a lost answer, which has the same name; the jobs in `after` follow. Pure.
 inline std::string dependency_of(const SlurmJobRequest& request) {
   std::string text = "singleton";
   for (const uint64_t job : request.after) text += ",afterany:" + std::to_string(job);
@@ -92,17 +91,17 @@ inline std::string dependency_of(const SlurmJobRequest& request) {
 class Slurm {
  public:
   virtual ~Slurm() = default;
-  // Returns the jobs with a comment of ours that slurmctld knows, including those that ended a
-  // while ago (MinJobAge). Of any user: comments are public, and others may copy them. `user` is
-  // what Slurm says, never what a job says.
+  // Returns the jobs with a comment of Trainyard that slurmctld lists, including those that ended a
+  // while ago (MinJobAge), of all users: comments are public, and others may copy them. `user`
+  // comes from Slurm, never from the comment.
   virtual Result<std::vector<SlurmJob>> jobs() = 0;
-  // Returns the ended jobs among these that Slurm's accounting knows, of which slurmctld may know
-  // nothing at present. `name`, `comment` and `nodes` are empty. Errors also: not_found (Slurm has
-  // no accounting storage, or this way to Slurm does not read it).
+  // Returns the ended jobs among these from Slurm's accounting, even if slurmctld does not list
+  // them. `name`, `comment` and `nodes` are empty. Errors also: not_found (Slurm has no accounting
+  // storage, or this implementation does not read it).
   virtual Result<std::vector<SlurmJob>> ended(const std::vector<uint64_t>&) {
     return not_found("reading Slurm's accounting: not supported by this connection to Slurm");
   }
-  // Checks that jobs can be submitted for another account. Errors: denied, with what is missing.
+  // Checks that jobs can be submitted for another account. Errors: denied, with the missing right.
   virtual Result<void> check_user(const UnixUser&) { return {}; }
   virtual Result<std::vector<SlurmNode>> nodes() = 0;
   // Returns the job's id. A job of the same name starts only after the current one has ended.

@@ -1,7 +1,7 @@
 // decoder: src/control_plane/launch/slurm/answers.cpp
 //
-// Parses any bytes as the output of each of Slurm's programs, and as a job's comment: parsing ends
-// within its limits, and a comment survives formatting and parsing.
+// Parses any bytes as the output of each of Slurm's programs, and as a job's comment: parsing must
+// respect the limits, and formatting and parsing must not change a comment.
 #include <cstdint>
 
 #include "base/check.hpp"

@@ -78,7 +78,7 @@ class SlurmLauncher final : public Launcher {
     TRY(check_writer());
     const bool unconfirmed = unconfirmed_.contains(gang.attempt);
     if (!away_.empty() || unconfirmed) {
-      // The links of agents work without Slurm.
+      // Reports of agents arrive even if Slurm does not answer.
       if (!unconfirmed && check_removed(gang.attempt) && TRY(give_to_idle(gang))) return {};
       held_.insert_or_assign(gang.attempt, Held{gang.token, uint32_t(gang.members.size()),
                                                 may_serve_others(settings_.jobs, gang)});
@@ -96,13 +96,13 @@ class SlurmLauncher final : public Launcher {
     // Control ensures those that failed before, unless it no longer wants them.
     failures_.clear();
     take_submitted();
-    take(served_.empty() ? view_.look() : view_.refresh(kAnswerAgeMax));
+    take(served_.empty() ? view_.query_now() : view_.refresh(kAnswerAgeMax));
     if (away_.empty()) {
       cancel_unwanted();
       give_queued_to_idle();
       release_idle();
     }
-    // Control has them started again.
+    // Control then ensures them again.
     const bool any_idle = served_.any_idle();
     std::erase_if(held_, [&](const auto& held) {
       return !unconfirmed_.contains(held.first) &&
@@ -157,7 +157,7 @@ class SlurmLauncher final : public Launcher {
       if (is_unreported(own) && clock_.monotonic() - began_ < kReportMax)
         return unavailable("Slurm job " + std::to_string(own.job.id) +
                            " may serve another attempt by now, and its agent has not reported");
-      // The attempt that it served has ended, and nothing of it is left.
+      // Its attempt has ended, and nothing of it is left.
       if (is_idle(own)) {
         served_.remove(own.job.id);
         continue;
@@ -205,7 +205,7 @@ class SlurmLauncher final : public Launcher {
     std::vector<std::string> nodes;
     networks::Subnet subnet;
   };
-  // A job of this server that answers to queries before the change do not list.
+  // A new job of this server, which answers to earlier queries do not list.
   struct Submitted {
     SlurmJob job;
     uint64_t change = 0;
@@ -319,7 +319,7 @@ class SlurmLauncher final : public Launcher {
     return idle;
   }
 
-  // The idle job that fits; nothing: none does.
+  // Returns a suitable idle job; nullopt: none.
   Result<std::optional<uint64_t>> idle_for(const Gang& gang) const {
     if (!may_serve_others(settings_.jobs, gang)) return std::optional<uint64_t>();
     const auto idle = idle_allocations();
@@ -329,7 +329,7 @@ class SlurmLauncher final : public Launcher {
         idle, {gang.members.front().machine, kind, time_needed(settings_.jobs, gang)});
   }
 
-  // False: no idle job fits.
+  // Returns false if no idle job is suitable.
   Result<bool> give_to_idle(const Gang& gang) {
     while (const auto chosen = TRY(idle_for(gang))) {
       const auto own =
@@ -572,7 +572,7 @@ class SlurmLauncher final : public Launcher {
   SlurmView view_;
   Submissions submissions_;
   ServedAttempts served_;
-  // subnets are used in rotation: late packets for an old gang do not reach a new one
+  // Subnets are used in rotation, so that late packets for an old gang do not reach a new one.
   networks::Address next_address_;
   std::shared_ptr<const SlurmAnswer> answer_;
   std::string away_;                             // why Slurm does not answer at present

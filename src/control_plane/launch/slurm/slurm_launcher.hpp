@@ -1,24 +1,23 @@
 // Makes a launcher that runs each gang as one Slurm job, pinned to the nodes that the scheduler
 // chose, with one agent for each host.
 //
-// The Slurm job's name and comment (job_comment.hpp) have all that the launcher knows of a gang, so
-// a server with an empty memory finds every agent again. An agent counts as alive from the
-// submission of its job on, also while the job is pending, until its step or the job ends.
-// slurmctld forgets a job some minutes after its end (MinJobAge), and then list() does. A job that
-// must not run, because it was removed or is the second one of its attempt, is cancelled at each
-// list() until it has ended.
+// The Slurm job's name and comment (job_comment.hpp) have everything that the launcher knows about
+// a gang, so that a restarted server finds every agent again. An agent counts as alive from the
+// submission of its job until its step or the job ends, even while the job is pending. slurmctld
+// lists a job until some minutes after its end (MinJobAge), and so does list(). A job that must not
+// run, because it was removed or is the second one of its attempt, is cancelled at each list()
+// until it has ended.
 //
 // list() queries Slurm, on another thread, and waits for a second at most (slurm_view.hpp); other
 // calls read the last answer. Jobs are submitted on another thread, too (submissions.hpp): ensure()
 // returns at once, list() shows the agents as alive, and a failure is returned by the next call.
-// Only a cancellation waits for Slurm. While Slurm does
-// not answer, list() and machines() return what the last answer had; after a minute the notes of
-// agents say that their state is unknown, and none is declared dead. A gang to ensure then waits:
-// list() shows its agents as alive, and as missing once Slurm answers, so that control ensures it
-// again. The same holds for a submission whose answer was lost: the next answer of Slurm tells.
-// Without a first answer the launcher is not made.
+// Only a cancellation waits for Slurm. While Slurm does not answer, list() and machines() use its
+// last answer; after a minute the notes of agents say that their state is unknown, and none counts
+// as dead. A gang to ensure then waits: list() shows its agents as alive, and as missing once Slurm
+// answers, so that control ensures it again. The outcome of a submission whose answer was lost is
+// read from Slurm's next answer. The launcher is not made without a first answer.
 //
-// Threads: as launcher.hpp; of its own, one reads and one submits.
+// Threads: as launcher.hpp; two more threads read and submit.
 #pragma once
 
 #include <functional>
@@ -36,21 +35,20 @@ namespace trainyard::launch {
 
 struct SlurmSettings {
   SlurmJobSettings jobs;
-  // Encrypt a token with a seal_context(), and decrypt it: a job whose seal does not open is
-  // another server's.
+  // Encrypt a token with a seal_context(), and decrypt it. A job whose seal cannot be decrypted
+  // belongs to another server.
   std::function<std::string(const std::string& token, const std::string& context)> seal;
   UnsealToken unseal;
-  // Returns "" while this server may submit and cancel jobs, as the writer of its ledger; list()
-  // cancels as well.
-  // Called from any thread.
+  // Returns why this server may not submit and cancel jobs (list() also cancels), if it is not the
+  // writer of its ledger; "": it may. Called from any thread.
   std::function<std::string()> why_not = [] { return std::string(); };
-  // Agents report the attempts of their jobs here; nullptr: each job serves one attempt.
+  // Agents report the attempts of their jobs here; nullptr: each job runs one attempt.
   AgentLinks* links = nullptr;
   // False, for tests: each call reads Slurm's jobs and nodes itself, and ensure() submits.
   bool own_thread = true;
 };
 
-// Ways to the same Slurm, for one thread each.
+// Clients of the same Slurm, one for each thread.
 struct SlurmClients {
   std::unique_ptr<Slurm> cancelling, submitting, reading;
 };

@@ -1,7 +1,7 @@
 // decoder: src/control_plane/launch/slurm/rest_answers.cpp
 //
-// Parses any bytes as each of slurmrestd's responses and as a token: parsing ends, and its results
-// are within their limits.
+// Parses any bytes as each of slurmrestd's responses and as a token: parsing must terminate and
+// respect the limits.
 #include <cstdint>
 
 #include "base/check.hpp"

@@ -1,4 +1,4 @@
-// The tests of every launcher, on a Slurm cluster in memory.
+// Runs LauncherSuite, the tests of every launcher, on a Slurm cluster in memory.
 #include <optional>
 
 #include "base/testing/test_clock.hpp"

@@ -35,7 +35,7 @@ Result<void> SlurmView::read() {
   return done;
 }
 
-std::shared_ptr<const SlurmAnswer> SlurmView::look() {
+std::shared_ptr<const SlurmAnswer> SlurmView::query_now() {
   if (!thread_.joinable()) return last();
   MutexLock lock(mutex_);
   const bool idle = querying_since_ == std::chrono::nanoseconds(0);

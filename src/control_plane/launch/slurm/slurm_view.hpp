@@ -1,5 +1,5 @@
-// SlurmView caches Slurm's last answer about its jobs and nodes. A thread of its own queries Slurm,
-// so the caller waits for a moment at most while slurmctld is busy or down for minutes.
+// SlurmView caches Slurm's last answer about its jobs and nodes. Its thread queries Slurm, so that
+// the caller waits for a second at most while slurmctld is busy or down for minutes.
 //
 // An answer shows all changes that were made before its query was sent: note_change() numbers the
 // caller's submissions and cancellations, and the answer has the number of the last one before the
@@ -33,12 +33,12 @@ struct SlurmAnswer {
 class SlurmView {
  public:
   static constexpr Duration kPauseAfterFailure = 2s;
-  // look() waits no longer for an answer. Most take some hundredths of a second.
+  // The longest wait of query_now(). Most answers take some hundredths of a second.
   static constexpr Duration kWaitMax = 1s;
   // A query that takes longer counts as not answered.
   static constexpr Duration kQuickMax = 5s;
 
-  // Without a thread, look() and last() query Slurm and wait for the answer.
+  // Without a thread, query_now() and last() query Slurm and wait for the answer.
   SlurmView(std::unique_ptr<Slurm> slurm, Clock& clock, bool own_thread);
   // Interrupts a query that is in progress.
   ~SlurmView();
@@ -46,19 +46,20 @@ class SlurmView {
 
   // Queries Slurm now, and waits for the answer.
   Result<void> read();
-  // Has the thread query Slurm, and returns the answer; the last one, if that takes too long, if a
-  // former query has no answer yet, or if Slurm is away. Requires: read() has succeeded once.
-  std::shared_ptr<const SlurmAnswer> look();
-  // Has the thread query Slurm if the last answer is older than `age_max`, and returns that at
-  // once. Requires: as look().
+  // Lets the thread query Slurm, and returns the answer. Returns the last answer if that takes too
+  // long, an earlier query has no answer yet, or Slurm does not answer. Requires: read() has
+  // succeeded.
+  std::shared_ptr<const SlurmAnswer> query_now();
+  // Lets the thread query Slurm if the last answer is older than `age_max`, and returns the last
+  // answer at once. Requires: as query_now().
   std::shared_ptr<const SlurmAnswer> refresh(Duration age_max);
-  // Returns the last answer. Requires: as look().
+  // Returns the last answer. Requires: as query_now().
   std::shared_ptr<const SlurmAnswer> last();
   // Returns the reason why Slurm does not answer at present, or "" if it does.
   std::string why_away() const;
   // Numbers a change that the caller has made.
   uint64_t note_change();
-  // Notes that another call failed: Slurm counts as not answering until a query is answered.
+  // Records that another call failed: Slurm counts as not answering until a query is answered.
   void note_away(const std::string& why);
 
  private:

@@ -87,18 +87,18 @@ TEST_F(SlurmViewTest, AnswersSoonWhileSlurmDoesNot) {
     slurm_.open_ = false;
     slurm_.jobs_ = 3;
   });
-  EXPECT_TRUE(view->look()->jobs.empty());
+  EXPECT_TRUE(view->query_now()->jobs.empty());
   ASSERT_TRUE(slurm_.is_queried());
-  EXPECT_TRUE(view->look()->jobs.empty());
+  EXPECT_TRUE(view->query_now()->jobs.empty());
   EXPECT_EQ(view->why_away(), "");
   slurm_.set([this] { slurm_.open_ = true; });
-  EXPECT_TRUE(eventually([&] { return view->look()->jobs.size() == 3; }));
+  EXPECT_TRUE(eventually([&] { return view->query_now()->jobs.size() == 3; }));
 }
 
 TEST_F(SlurmViewTest, CountsASlowAnswerAsNone) {
   const auto view = this->view();
   slurm_.set([this] { slurm_.open_ = false; });
-  (void)view->look();
+  (void)view->query_now();
   ASSERT_TRUE(slurm_.is_queried());
   clock_.advance(SlurmView::kQuickMax + 1s);
   EXPECT_EQ(view->why_away(), "slurmctld has not answered for more than 5 s");
@@ -106,11 +106,11 @@ TEST_F(SlurmViewTest, CountsASlowAnswerAsNone) {
   EXPECT_TRUE(eventually([&] { return view->why_away().empty(); }));
 }
 
-TEST_F(SlurmViewTest, LooksAtThePresentState) {
+TEST_F(SlurmViewTest, ReturnsTheCurrentState) {
   const auto view = this->view();
   for (size_t jobs = 1; jobs <= 20; ++jobs) {
     slurm_.set([&] { slurm_.jobs_ = jobs; });
-    EXPECT_TRUE(eventually([&] { return view->look()->jobs.size() == jobs; }));
+    EXPECT_TRUE(eventually([&] { return view->query_now()->jobs.size() == jobs; }));
     EXPECT_EQ(view->last()->jobs.size(), jobs);
   }
 }
@@ -120,29 +120,29 @@ TEST_F(SlurmViewTest, KeepsItsAnswerOverAFailure) {
   const auto view = this->view();
   slurm_.set([this] { slurm_.failure_ = "slurmctld does not answer"; });
   EXPECT_TRUE(eventually([&] {
-    EXPECT_EQ(view->look()->jobs.size(), 2u);
+    EXPECT_EQ(view->query_now()->jobs.size(), 2u);
     return view->why_away() == "slurmctld does not answer";
   }));
   slurm_.set([this] { slurm_.failure_ = ""; });
-  EXPECT_TRUE(eventually([&] { return view->look() && view->why_away().empty(); }));
+  EXPECT_TRUE(eventually([&] { return view->query_now() && view->why_away().empty(); }));
 }
 
 TEST_F(SlurmViewTest, NumbersTheChangesThatAnAnswerShows) {
   const auto view = this->view();
-  EXPECT_EQ(view->look()->changes, 0u);
+  EXPECT_EQ(view->query_now()->changes, 0u);
   const uint64_t change = view->note_change();
-  EXPECT_TRUE(eventually([&] { return view->look()->changes == change; }));
+  EXPECT_TRUE(eventually([&] { return view->query_now()->changes == change; }));
   slurm_.set([this] { slurm_.open_ = false; });
   view->note_away("sbatch did not end");
   EXPECT_EQ(view->why_away(), "sbatch did not end");
   slurm_.set([this] { slurm_.open_ = true; });
-  EXPECT_TRUE(eventually([&] { return view->look() && view->why_away().empty(); }));
+  EXPECT_TRUE(eventually([&] { return view->query_now() && view->why_away().empty(); }));
 }
 
-TEST_F(SlurmViewTest, EndsWhileAQuestionIsInProgress) {
+TEST_F(SlurmViewTest, EndsWhileAQueryIsInProgress) {
   auto view = this->view();
   slurm_.set([this] { slurm_.open_ = false; });
-  (void)view->look();
+  (void)view->query_now();
   ASSERT_TRUE(slurm_.is_queried());
   view.reset();
   EXPECT_FALSE(slurm_.queried_);

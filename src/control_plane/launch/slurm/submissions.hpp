@@ -1,12 +1,12 @@
-// Submissions submits jobs to Slurm one after another, on a thread of its own: each takes some
-// hundredths of a second, and the launcher serves other attempts meanwhile. One that has not begun
-// can be cancelled, for an attempt that a running job serves instead.
+// Submissions submits jobs to Slurm one after another on its own thread: each takes some hundredths
+// of a second, during which the launcher handles other attempts. A submission that has not begun
+// can be cancelled, if a running job takes the attempt instead.
 //
-// After one that Slurm has not answered, those behind it fail as well, and are not sent: each would
-// wait as long.
+// If Slurm does not answer a submission, the ones behind it fail, too, without being sent: each
+// would wait as long.
 //
-// Threads: made, used and destroyed by one thread, next to its own. Errors: those of a submission
-// are in its outcome.
+// Threads: created, used and destroyed by one thread. Errors: those of a submission are in its
+// outcome.
 #pragma once
 
 #include <deque>
@@ -37,24 +37,24 @@ struct SubmissionOutcome {
 };
 
 struct SubmissionHooks {
-  // An error: nothing may be submitted at present. Called before each submission.
+  // Called before each submission; if it fails, the submission fails.
   std::function<Result<void>()> check;
-  std::function<uint64_t()> note_change;  // called after each
+  std::function<uint64_t()> note_change;  // called after each submission
 };
 
 class Submissions {
  public:
-  // Without a thread, add() submits and waits for the answer. Lifetime: what the hooks refer to
-  // outlives it; they are called on its thread.
+  // Without a thread, add() submits and waits for the answer. The hooks are called on the
+  // submitting thread. Lifetime: everything that they refer to outlives it.
   Submissions(std::unique_ptr<Slurm> slurm, SubmissionHooks hooks, bool own_thread);
   // Interrupts the submission that is in progress, and drops the others.
   ~Submissions();
   Submissions(const Submissions&) = delete;
 
   void add(Submission submission);
-  // Returns what was submitted, or failed, since the last call.
+  // Returns the outcomes since the last call.
   std::vector<SubmissionOutcome> take();
-  // False: its submission has begun.
+  // Returns false if the submission has begun.
   bool cancel(const domain::AttemptId& attempt);
 
  private:

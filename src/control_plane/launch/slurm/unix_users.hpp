@@ -1,9 +1,9 @@
-// UnixUser is the Unix account for which a Slurm job runs. The administrator maps the server's
-// users and roles to accounts, in the table [slurm.users] of the configuration; no request, job
-// file or image names one.
+// UnixUser is the Unix account as which a Slurm job runs. The administrator maps the server's users
+// and roles to accounts in the table [slurm.users] of the configuration; requests, job files and
+// images cannot choose one.
 //
-// System accounts (root, daemons) are refused unless the administrator lists them as such: a typing
-// error must not give a person's jobs the rights of root.
+// System accounts (root, daemons) are rejected unless the administrator lists them: a typing error
+// must not give a user's jobs the rights of root.
 //
 // Threads: pure functions. Errors: invalid, with the key of the configuration.
 #pragma once
@@ -33,7 +33,7 @@ inline constexpr uint32_t kOverflowUserId = 65534;
 struct UnixUserRules {
   // Account names by user or role of the server; "*": all others.
   std::map<std::string, std::string> names;
-  std::set<std::string> system_accounts;  // that may be used although they are the system's
+  std::set<std::string> system_accounts;  // system accounts that may be used
 };
 
 // Looks up an account of this machine. Errors: not_found.
@@ -44,7 +44,7 @@ using FindAccount = std::function<Result<UnixUser>(const std::string& name)>;
 Result<std::map<std::string, UnixUser>> resolve_unix_users(const UnixUserRules& rules,
                                                            const FindAccount& find);
 
-// True for names that can be an argument of Slurm's programs, and that useradd accepts.
+// Returns true for names that are safe arguments of Slurm's programs, and that useradd accepts.
 bool is_unix_name(std::string_view name);
 
 }  // namespace trainyard::launch

@@ -1,4 +1,4 @@
-// LauncherSuite is the contract of launch/launcher.hpp as tests, which every launcher passes.
+// LauncherSuite tests the contract of launch/launcher.hpp, which every launcher must pass.
 //
 // A launcher's test describes a World, in which the launcher runs, and instantiates the suite:
 //
@@ -39,7 +39,7 @@
 
 namespace trainyard::launch {
 
-// Thrown by a World out of the launcher: its server was killed at that step.
+// Thrown by a World through the launcher, as if its server was killed at that step.
 struct ServerEnded {};
 
 template <class World>

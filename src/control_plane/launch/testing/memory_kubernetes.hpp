@@ -1,6 +1,6 @@
-// MemoryKubernetes is a Kubernetes cluster in memory, for tests: the pods of a resumed Job run at
-// once, unless a test says that they stay pending; they end when a test says so, and stay listed
-// until their Job is deleted, which takes no time.
+// MemoryKubernetes is a Kubernetes cluster in memory, for tests. The pods of a resumed Job run at
+// once, unless a test keeps them pending; they end when a test ends them, and stay listed until
+// their Job is deleted, which takes no time.
 //
 // A MemoryKubernetes outlives the launchers (servers) that use it through a
 // MemoryKubernetes::Client. Threads: confined to the test's.
@@ -117,7 +117,7 @@ class MemoryKubernetes {
   std::map<std::string, KubernetesAmounts> used_by_others;
   std::string phase_of_new_pods = "Running";
   std::string away = {};  // not "": why the API server does not answer
-  // Called when a Job is there, suspended; may throw.
+  // Called when a suspended Job was created; may throw.
   std::function<Result<void>(const KubernetesJob&)> after_create;
 
  private:

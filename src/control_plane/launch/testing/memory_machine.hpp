@@ -1,8 +1,8 @@
-// MemoryMachine is the networks and processes of a machine in memory, in which
-// tests and sim/ fail, stop or check each step of the local launcher.
+// MemoryMachine simulates the networks and processes of a machine, so that tests and sim/ can fail,
+// stop or check each step of the local launcher.
 //
-// Links and tables remember the comment of the network for which they were
-// made. Files that keep a namespace lie in `files`.
+// Links and tables have the comment of the network for which they were made. Files that keep a
+// namespace are in `files`.
 //
 // Threads: one.
 #pragma once
@@ -28,8 +28,7 @@ class MemoryMachine final : public LocalSystem, public os::Processes {
     os::DetachedProgram program;
     std::function<bool()> is_alive;
   };
-  // Lifetime of a process that is not started by the launcher, such as a child
-  // of an agent.
+  // Adds a process that the launcher did not start, such as a child of an agent.
   os::ProcessIdentity add(os::DetachedProgram program, std::function<bool()> is_alive) {
     ++last_;
     const os::ProcessIdentity identity{pid_t(last_), last_};
@@ -37,23 +36,23 @@ class MemoryMachine final : public LocalSystem, public os::Processes {
     return identity;
   }
 
-  // Called before and after each change. An error of `before` is what the
-  // change fails with; both may throw.
+  // Called before and after each change. If `before` returns an error, the change fails with it;
+  // both may throw.
   std::function<Result<void>(const std::string& step)> before = [](const std::string&) {
     return ok();
   };
   std::function<void(const std::string& step)> after = [](const std::string&) {};
-  // A program was started; returns the query for whether it still runs.
+  // Called when a program is started; returns a function that tells whether it still runs.
   std::function<std::function<bool()>(const os::DetachedProgram&)> started;
   std::function<void(const Process&)> killed = [](const Process&) {};
-  // Something with that comment goes away.
+  // Called when a link, table or namespace file is removed.
   std::function<void(const std::string& name, const std::string& comment)> removed =
       [](const std::string&, const std::string&) {};
 
-  // The containers of a host are removed.
+  // Called when the containers of a host are removed.
   std::function<void(const std::string& directory)> containers_removed = [](const std::string&) {};
 
-  // -- what there is
+  // -- the state of the machine
   const std::map<std::string, std::string>& links() const { return links_; }  // names to comments
   const std::map<std::string, std::string>& tables() const { return tables_; }
   size_t running() const {
