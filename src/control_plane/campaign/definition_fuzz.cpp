@@ -1,6 +1,7 @@
+// decoder: src/control_plane/campaign/definition.cpp
+//
 // Reads any text as a campaign's definition. Writing and reading must not change a valid
-// definition, and planning two rows with it must return a plan or an error with a message. decoder:
-// src/control_plane/campaign/definition.cpp
+// definition, and planning two rows with it must return a plan or an error with a message.
 #include <cstddef>
 #include <cstdint>
 

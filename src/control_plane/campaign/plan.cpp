@@ -197,7 +197,7 @@ class Planner {
     return !hosts_now || *hosts_now >= candidate.hosts;
   }
 
-  // Of equally good candidates the first is selected: the data's region, then by name.
+  // Selects the first of equally good candidates: the data's region, then by name.
   const Candidate& choose(Row& row, const std::vector<Candidate>& candidates) const {
     const Rule rule = definition_.placement.rule;
     if (candidates.size() == 1) {

@@ -1,5 +1,5 @@
 // Decides in which order jobs are planned. Queues of higher priority go first, queues of equal
-// priority by the submission of their next job. Within a queue the order is that of submission
+// priority by the submission of their next job. Within a queue jobs go in the order of submission
 // (below), of fair shares (fair_share.hpp) or of quota shares (quota_order.hpp).
 //
 // Threads: confined to one. Lifetime: refers to the snapshot. Private to this module.

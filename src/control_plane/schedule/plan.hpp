@@ -59,7 +59,7 @@ struct Limit {
   std::string name;  // as users see it: "vCPU of compute environment small"
   double total = 0;
   double used_besides = 0;  // used, but not by the running jobs of the snapshot
-  // What to do when a job needs more than the total: "raise its maxvCpus".
+  // The remedy when a job needs more than the total: "raise its maxvCpus".
   std::string remedy = {};
   bool environments = false;  // the limit is the size of a compute or service environment
 };
