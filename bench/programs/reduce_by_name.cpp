@@ -1,6 +1,6 @@
 // Reduces the gradients of a step by name, fused in the background, next to one call for each in a
-// fixed order. The gradients have the sizes of ResNet-50's: 161 tensors of 102 MB, last layer
-// first.
+// fixed order. The gradients have the sizes of ResNet-50's: 161 tensors, 102 MB in total, last
+// layer first.
 //
 //   reduce_by_name RANKS TRANSPORT ROUNDS     TRANSPORT shared tcp
 //
@@ -63,7 +63,7 @@ double by_name(gradients::Negotiator& negotiator, Gradients& gradients) {
   for (size_t i = gradients.size(); i-- > 0;) {
     gradients::Request request;
     request.name = "gradient " + std::to_string(i);
-    request.input = request.output = numbers(std::span(gradients[i]));
+    request.input = request.output = buffer_view(std::span(gradients[i]));
     request.reduction = Reduction::average;
     handles.push_back(negotiator.submit(std::move(request)));
   }

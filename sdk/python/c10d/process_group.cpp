@@ -166,7 +166,7 @@ class TrainyardGroup : public Base {
                      if (is_root) target.tensor.copy_(all);
                      return ok();
                    }
-                   const BufferView values = numbers(target.contiguous);
+                   const BufferView values = buffer_view(target.contiguous);
                    TRY(named.run(calls::reduce(values, values, root, reducing)));
                    if (is_root) target.copy_back();
                    return ok();
@@ -282,7 +282,7 @@ class TrainyardGroup : public Base {
     const Tensors& in = only_list(inputs);
     expect_one_a_rank(in);
     std::vector<size_t> counts;
-    for (const Tensor& each : in) counts.push_back(numbers(each).count);
+    for (const Tensor& each : in) counts.push_back(buffer_view(each).count);
     return reduce_scatter_of(OpType::REDUCE_SCATTER, target, joined(in), uneven(counts), options);
   }
 
@@ -430,8 +430,8 @@ class TrainyardGroup : public Base {
                                              .view(target.tensor.sizes()));
                      return ok();
                    }
-                   TRY(named.run(calls::reduce_scatter(numbers(in), numbers(target.contiguous),
-                                                       reducing, counts)));
+                   TRY(named.run(calls::reduce_scatter(
+                       buffer_view(in), buffer_view(target.contiguous), reducing, counts)));
                    target.copy_back();
                    return ok();
                  });

@@ -91,7 +91,7 @@ ReduceOptions reducing_of(const ReduceOp& op, const Tensor& tensor) {
               "trainyard: complex numbers can be summed and averaged only");
   TORCH_CHECK(reducing.reduction != Reduction::average || tensor.scalar_type() != at::kBool,
               "trainyard: unsupported reduction: average of booleans");
-  (void)numbers(tensor);  // throws here for an unsupported type
+  (void)buffer_view(tensor);  // throws here for an unsupported type
   return reducing;
 }
 
@@ -105,7 +105,7 @@ std::string kind_of(const Tensors& tensors) {
          "[" + std::to_string(tensors[0].numel()) + "], ";
 }
 
-BufferView numbers(const Tensor& tensor) {
+BufferView buffer_view(const Tensor& tensor) {
   const auto type = type_of(tensor.scalar_type());
   TORCH_CHECK(type, "trainyard: cannot combine tensors of ", kind_of(tensor));
   const auto parts = at::isComplexType(tensor.scalar_type()) ? size_t{2} : size_t{1};
@@ -223,7 +223,7 @@ Result<void> sum_sparse(const Named& named, Tensor tensor) {
 Result<void> allreduce_now(const Named& named, const Tensor& tensor, const ReduceOp& op,
                            const ReduceOptions& reducing) {
   if (is_bitwise(op)) return combine_bits(named, tensor, op.op_);
-  return named.run(calls::allreduce(numbers(tensor), reducing));
+  return named.run(calls::allreduce(buffer_view(tensor), reducing));
 }
 
 ReduceOptions reducing_or_bits(const ReduceOp& op, const Tensor& tensor) {

@@ -35,7 +35,7 @@ std::string kind_of(const at::Tensor& tensor);
 std::string kind_of(const Tensors& tensors);
 // Returns the elements, to reduce them. A complex number counts as two real ones, which is valid
 // for sums and averages.
-collectives::BufferView numbers(const at::Tensor& tensor);
+collectives::BufferView buffer_view(const at::Tensor& tensor);
 // Returns the bytes, to move them.
 collectives::BufferView bytes(const at::Tensor& tensor);
 size_t bytes_of(const at::Tensor& tensor);

@@ -30,7 +30,7 @@ bool is_lost_connection(std::string_view message) {
 
 }  // namespace
 
-Error of_training(Error error) {
+Error training_failure(Error error) {
   for (const std::string_view each : kCustomerErrors)
     if (error.message.find(each) != std::string::npos) return error;
   error.kind = Kind::internal;

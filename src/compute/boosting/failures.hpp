@@ -12,7 +12,7 @@ namespace trainyard::boosting {
 
 // Adds SageMaker's text for an exception of the library in training, unless it is one of those that
 // SageMaker counts as errors of the customer.
-Error of_training(Error error);
+Error training_failure(Error error);
 
 // Chooses the reason of a failure that all hosts have: the first that is not only the loss of a
 // connection to another host. `messages` by rank; "" for a host without one.

@@ -225,7 +225,7 @@ class BoostingJob {
   // Finds the cause of an error of the library among the hosts, or the host that has ended.
   Error explain(Error error) {
     if (!error.is(LibraryFault::call)) return error;
-    Error own = of_training(std::move(error));
+    Error own = training_failure(std::move(error));
     if (group_.size() == 1) return own;
     auto messages = group_.all_gather(own.message);
     if (!messages) return std::move(messages).error().in("training has lost a host");

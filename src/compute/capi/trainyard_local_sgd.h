@@ -32,11 +32,11 @@ typedef struct {
   const char* const* hosts;  // names or addresses of the leaders, by region
   const uint16_t* ports;
   const char* secret;   // may be null
-  float learning_rate;  // in the outer step; 1 with momentum 0 is federated averaging
+  float learning_rate;  // of the outer step; 1, with momentum 0, is federated averaging
   float momentum;
   const char* coding;        // "f32", "f16", "bf16", "int8"; null is bf16
   const char* charter;       // text that the founding region sends to all; may be null
-  int regions_min;           // enough to begin after the join deadline; 0: all
+  int regions_min;           // how many suffice to start after the join deadline; 0: all
   int64_t join_deadline_ms;  // 0: the default of the library
   int64_t round_timeout_ms;  // 0: the default of the library
   int encrypt;               // not 0: encrypt the links; equal in all regions
@@ -45,25 +45,30 @@ typedef struct {
 typedef struct {
   uint64_t number;  // completed rounds
   int regions;      // members of the group
-  int adopted;      // the own parameters were not used
+  // not 0: this region's parameters were replaced by the others', because it was behind or away
+  int adopted;
 } trainyard_round;
 
-// Joins the other regions; sets `parameters` to theirs when they have begun already.
+// Joins the other regions; sets `parameters` to theirs if they have already begun training.
 TRAINYARD_PUBLIC trainyard_kind trainyard_regions_open(const trainyard_regions_join* join,
                                                        float* parameters, size_t count,
                                                        trainyard_regions** regions, char* message);
-// Leaves; the others continue.
+// Leaves the other regions, which continue, and frees the memory.
 TRAINYARD_PUBLIC void trainyard_regions_free(trainyard_regions* regions);
-// `round` may be null.
+// Averages `parameters` with the other regions, weighted by `weight` (samples since the last
+// round). `round` may be null.
 TRAINYARD_PUBLIC trainyard_kind trainyard_regions_average(trainyard_regions* regions,
                                                           float* parameters, size_t count,
                                                           double weight, trainyard_round* round,
                                                           char* message);
+// Call after the last round: waits until every reachable region has it too.
 TRAINYARD_PUBLIC trainyard_kind trainyard_regions_finish(trainyard_regions* regions, char* message);
+// Returns the number of completed rounds.
 TRAINYARD_PUBLIC uint64_t trainyard_regions_round(const trainyard_regions* regions);
-// The text lives until the next average or free.
+// Returns the founding region's charter. The text lives until the next average or free.
 TRAINYARD_PUBLIC const char* trainyard_regions_charter(const trainyard_regions* regions);
-// Return the bytes over the links between regions so far.
+// Sets `sent` and `received` to the bytes sent and received between regions so far. Either may be
+// null.
 TRAINYARD_PUBLIC void trainyard_regions_traffic(const trainyard_regions* regions, uint64_t* sent,
                                                 uint64_t* received);
 

@@ -277,7 +277,7 @@ Result<void> work(Group& group, Memory memory) {
     values = {reinterpret_cast<float*>(registered.data()), kElements};
     std::fill(values.begin(), values.end(), 1.0f);
   }
-  auto result = group.run(calls::allreduce(numbers(values), {.name = "layer1"}));
+  auto result = group.run(calls::allreduce(buffer_view(values), {.name = "layer1"}));
   if (result) result = group.barrier();
   if (memory == Memory::registered) group.free(std::as_writable_bytes(values));
   return result;

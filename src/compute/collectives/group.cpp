@@ -415,19 +415,19 @@ Handle Group::start(Call call) {
 }
 
 Result<void> Group::allreduce(std::span<float> values, Reduction reduction) {
-  return run(calls::allreduce(numbers(values), {.reduction = reduction}));
+  return run(calls::allreduce(buffer_view(values), {.reduction = reduction}));
 }
 Result<void> Group::allreduce(std::span<double> values, Reduction reduction) {
-  return run(calls::allreduce(numbers(values), {.reduction = reduction}));
+  return run(calls::allreduce(buffer_view(values), {.reduction = reduction}));
 }
 
 Result<void> Group::broadcast(std::span<std::byte> bytes, int root) {
-  return run(calls::broadcast(numbers(bytes), root));
+  return run(calls::broadcast(buffer_view(bytes), root));
 }
 
 Result<void> Group::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
   CHECK(all.size() == mine.size() * size_t(size()), "the output holds the parts of all ranks");
-  return run(calls::all_gather(numbers(mine), numbers(all)));
+  return run(calls::all_gather(buffer_view(mine), buffer_view(all)));
 }
 
 Result<std::vector<std::string>> Group::all_gather(std::string_view mine) {
@@ -445,8 +445,8 @@ Result<std::vector<std::string>> Group::all_gather(std::string_view mine) {
     counts.push_back(each);
   }
   std::string all(total, '\0');
-  TRY(run(calls::all_gather(numbers(std::as_bytes(std::span(mine))),
-                            numbers(std::as_writable_bytes(std::span(all))), counts)));
+  TRY(run(calls::all_gather(buffer_view(std::as_bytes(std::span(mine))),
+                            buffer_view(std::as_writable_bytes(std::span(all))), counts)));
   std::vector<std::string> texts;
   size_t begin = 0;
   for (const size_t count : counts) {

@@ -6,7 +6,7 @@
 //   TRY(group->allreduce(gradients, Reduction::sum));   // now equal on all ranks, bit for bit
 //
 //   const ReduceOptions average{.reduction = Reduction::average};
-//   auto handle = group->start(calls::allreduce(numbers(bucket), average));
+//   auto handle = group->start(calls::allreduce(buffer_view(bucket), average));
 //   ...                                                 // the backward pass continues
 //   TRY(handle.wait());
 //
@@ -111,11 +111,11 @@ constexpr Type type_of<bool>() {
 }
 
 template <class Number>
-BufferView numbers(std::span<Number> values) {
+BufferView buffer_view(std::span<Number> values) {
   return {values.data(), values.size(), type_of<Number>()};
 }
 template <class Number>
-ConstBufferView numbers(std::span<const Number> values) {
+ConstBufferView buffer_view(std::span<const Number> values) {
   return {values.data(), values.size(), type_of<Number>()};
 }
 

@@ -143,8 +143,8 @@ TEST(Group, ARankThatDiesAnywhereEndsAllOthersWithItsNameAndTheTensors) {
           if (group) {
             std::vector<float> values(50'000, 1.0f);
             for (;;) {
-              auto result =
-                  (*group)->run(calls::allreduce(numbers(std::span(values)), {.name = "layer1"}));
+              auto result = (*group)->run(
+                  calls::allreduce(buffer_view(std::span(values)), {.name = "layer1"}));
               if (result) result = (*group)->barrier();
               if (result) continue;
               why = result.error().message;

@@ -73,7 +73,7 @@ void play_reductions(Group& group) {
 
   // Scales the input before the reduction, and averages.
   std::vector<float> scaled{float(rank + 1) * 4};
-  expect_ok(group.run(calls::allreduce(numbers(std::span(scaled)),
+  expect_ok(group.run(calls::allreduce(buffer_view(std::span(scaled)),
                                        {.reduction = Reduction::average, .prescale = 0.5})));
   EXPECT_EQ(scaled[0], float(ranks + 1));
 }
@@ -105,28 +105,28 @@ void play_blocks(Group& group) {
   for (size_t peer = 0; peer < count; ++peer) counts.push_back(peer == 0 ? 4 : 3);
   for (int peer = 0; peer < rank; ++peer) begin += counts[size_t(peer)];
   std::vector<int32_t> own(counts[size_t(rank)]);
-  expect_ok(group.run(
-      calls::reduce_scatter(numbers(std::span<const int32_t>(whole)), numbers(std::span(own)))));
+  expect_ok(group.run(calls::reduce_scatter(buffer_view(std::span<const int32_t>(whole)),
+                                            buffer_view(std::span(own)))));
   for (size_t i = 0; i < own.size(); ++i) EXPECT_EQ(own[i], sum_at(begin + i));
 
   std::vector<int32_t> gathered(whole.size());
-  expect_ok(group.run(calls::all_gather(numbers(std::span<const int32_t>(own)),
-                                        numbers(std::span(gathered)), counts)));
+  expect_ok(group.run(calls::all_gather(buffer_view(std::span<const int32_t>(own)),
+                                        buffer_view(std::span(gathered)), counts)));
   for (size_t i = 0; i < gathered.size(); ++i) EXPECT_EQ(gathered[i], sum_at(i));
 
   const int root = ranks / 2;
   std::vector<int32_t> total(rank == root ? whole.size() : 0);
-  expect_ok(group.run(
-      calls::reduce(numbers(std::span<const int32_t>(whole)), numbers(std::span(total)), root)));
+  expect_ok(group.run(calls::reduce(buffer_view(std::span<const int32_t>(whole)),
+                                    buffer_view(std::span(total)), root)));
   for (size_t i = 0; i < total.size(); ++i) EXPECT_EQ(total[i], sum_at(i));
 
   std::vector<int32_t> collected(rank == root ? whole.size() : 0);
-  expect_ok(group.run(calls::gather(numbers(std::span<const int32_t>(own)),
-                                    numbers(std::span(collected)), root, counts)));
+  expect_ok(group.run(calls::gather(buffer_view(std::span<const int32_t>(own)),
+                                    buffer_view(std::span(collected)), root, counts)));
   EXPECT_TRUE(rank != root || collected == gathered);
   std::vector<int32_t> scattered(own.size());
-  expect_ok(group.run(calls::scatter(numbers(std::span<const int32_t>(collected)),
-                                     numbers(std::span(scattered)), root, counts)));
+  expect_ok(group.run(calls::scatter(buffer_view(std::span<const int32_t>(collected)),
+                                     buffer_view(std::span(scattered)), root, counts)));
   EXPECT_EQ(scattered, own);
 }
 
@@ -136,15 +136,15 @@ void play_exchanges(Group& group) {
   const auto count = size_t(ranks);
   std::vector<int32_t> mine, theirs(count);
   for (int peer = 0; peer < ranks; ++peer) mine.push_back(rank * 100 + peer);
-  expect_ok(group.run(
-      calls::all_to_all(numbers(std::span<const int32_t>(mine)), numbers(std::span(theirs)))));
+  expect_ok(group.run(calls::all_to_all(buffer_view(std::span<const int32_t>(mine)),
+                                        buffer_view(std::span(theirs)))));
   for (int peer = 0; peer < ranks; ++peer) EXPECT_EQ(theirs[size_t(peer)], peer * 100 + rank);
 
   if (ranks > 1 && rank < 2) {
     std::vector<float> message(300'000, float(rank));
     if (rank == 0)
-      expect_ok(group.send(1, numbers(std::span<const float>(message)), "activations"));
-    if (rank == 1) expect_ok(group.receive(0, numbers(std::span(message)), "activations"));
+      expect_ok(group.send(1, buffer_view(std::span<const float>(message)), "activations"));
+    if (rank == 1) expect_ok(group.receive(0, buffer_view(std::span(message)), "activations"));
     EXPECT_EQ(message, std::vector<float>(300'000, 0.0f));
   }
 }
@@ -257,7 +257,7 @@ TEST(Group, OperationsCanBeStartedAndWaitedFor) {
     std::vector<Handle> handles;
     for (auto& bucket : buckets)
       handles.push_back(
-          group.start(calls::allreduce(numbers(std::span(bucket)), {.name = "bucket"})));
+          group.start(calls::allreduce(buffer_view(std::span(bucket)), {.name = "bucket"})));
     // A synchronous call while the queue is not empty runs in the order of the calls.
     std::vector<float> more(10, 2.0f);
     expect_ok(group.allreduce(more));
@@ -308,7 +308,7 @@ TEST(Group, MessagesBetweenTwoAreStartedAndRecordedLikeCalls) {
     Group& group = **joined;
     std::vector<float> values(10'000, float(rank + 1));
     if (rank == 0) {
-      Handle handle = group.start_receive(1, numbers(std::span(values)), "activations");
+      Handle handle = group.start_receive(1, buffer_view(std::span(values)), "activations");
       // Reads the stall report meanwhile.
       while (group.under_way().find("receive from rank 1 of activations (40000 bytes)") ==
              std::string::npos)
@@ -320,14 +320,16 @@ TEST(Group, MessagesBetweenTwoAreStartedAndRecordedLikeCalls) {
       EXPECT_NE(group.timeline().find("receive from rank 1 of activations"), std::string::npos);
     } else {
       while (!seen) std::this_thread::yield();
-      Handle handle = group.start_send(0, numbers(std::span<const float>(values)), "activations");
+      Handle handle =
+          group.start_send(0, buffer_view(std::span<const float>(values)), "activations");
       expect_ok(handle.wait());
       EXPECT_NE(group.timeline().find("send to rank 0 of activations"), std::string::npos);
     }
     EXPECT_EQ(group.counters().operations, 1u);
     EXPECT_EQ(group.counters().bytes, 40'000u);
-    EXPECT_EQ(group.start_send(rank, numbers(std::span<const float>(values))).wait().error().kind,
-              Kind::invalid);
+    EXPECT_EQ(
+        group.start_send(rank, buffer_view(std::span<const float>(values))).wait().error().kind,
+        Kind::invalid);
   };
   std::thread other([&] { play(1); });
   play(0);
@@ -343,23 +345,23 @@ TEST(Group, HasMessageIsTrueAsSoonAsAMessageHasBegunToArrive) {
   const auto play = [](Group& group) {
     const int last = group.size() - 1;
     std::vector<uint8_t> go(1);
-    if (group.rank() > 0) expect_ok(group.receive(0, numbers(std::span(go))));
+    if (group.rank() > 0) expect_ok(group.receive(0, buffer_view(std::span(go))));
     if (group.rank() == 0) {
       for (int peer = 1; peer <= last; ++peer) EXPECT_FALSE(has(group.has_message(peer)));
       for (int peer = 1; peer <= last; ++peer)
-        expect_ok(group.send(peer, numbers(std::span<const uint8_t>(go))));
+        expect_ok(group.send(peer, buffer_view(std::span<const uint8_t>(go))));
       std::vector<float> values(100'000);
       for (int message = 0; message < 2; ++message) {
         while (!has(group.has_message(last))) std::this_thread::yield();
         EXPECT_TRUE(has(group.has_message(last))) << "looking takes nothing";
-        expect_ok(group.receive(last, numbers(std::span(values))));
+        expect_ok(group.receive(last, buffer_view(std::span(values))));
         EXPECT_EQ(values.back(), float(message));
       }
       EXPECT_EQ(group.has_message(0).error().kind, Kind::invalid);
     } else if (group.rank() == last) {
       for (int message = 0; message < 2; ++message) {
         const std::vector<float> values(100'000, float(message));
-        expect_ok(group.send(0, numbers(std::span(values))));
+        expect_ok(group.send(0, buffer_view(std::span(values))));
       }
     }
     expect_ok(group.barrier());
@@ -426,14 +428,14 @@ TEST(Group, ArgumentsThatCannotBeRightAreRefusedBeforeAnythingIsSent) {
       EXPECT_EQ(result.error().kind, Kind::invalid);
       EXPECT_NE(result.error().message.find(why), std::string::npos) << result.error().message;
     };
-    const auto in = numbers(std::span<const float>(three));
-    const auto out = numbers(std::span(two));
+    const auto in = buffer_view(std::span<const float>(three));
+    const auto out = buffer_view(std::span(two));
     refused(calls::allreduce(in, out), "2 elements where 3");
     refused(calls::broadcast(out, 2), "invalid root: rank 2");
     refused(calls::reduce_scatter(in, out, {}, {1, 1}), "3 elements where 2");
     refused(calls::reduce_scatter(in, out, {}, {3}), "one is needed for each rank");
     refused(calls::all_gather(in, out), "2 elements where 6");
-    refused(calls::all_to_all(in, numbers(std::span(three))), "divisible");
+    refused(calls::all_to_all(in, buffer_view(std::span(three))), "divisible");
     bool truth[2] = {true, false};
     refused(
         calls::allreduce(BufferView{truth, 2, Type::boolean}, {.reduction = Reduction::average}),
@@ -445,7 +447,8 @@ TEST(Group, ArgumentsThatCannotBeRightAreRefusedBeforeAnythingIsSent) {
 TEST(Group, TheTimelineNamesOperationsAndPlans) {
   auto groups = join_in_memory(1, {.deterministic = true, .timeline = true});
   std::vector<float> values(100);
-  expect_ok(groups[0]->run(calls::allreduce(numbers(std::span(values)), {.name = "layer \"1\""})));
+  expect_ok(
+      groups[0]->run(calls::allreduce(buffer_view(std::span(values)), {.name = "layer \"1\""})));
   const std::string timeline = groups[0]->timeline();
   EXPECT_NE(timeline.find("allreduce of layer \\\"1\\\""), std::string::npos) << timeline;
   EXPECT_NE(timeline.find("\"bytes\":400"), std::string::npos) << timeline;

@@ -47,7 +47,8 @@ void talk_to_everyone(Group& group, size_t elements) {
     for (size_t i = 0; i < elements; ++i)
       mine[peer * elements + i] = int64_t(rank * 1000 + peer * 10 + i);
   }
-  expect_ok(group.run(calls::all_to_all(numbers(std::span(mine)), numbers(std::span(theirs)))));
+  expect_ok(
+      group.run(calls::all_to_all(buffer_view(std::span(mine)), buffer_view(std::span(theirs)))));
   for (size_t peer = 0; peer < ranks; ++peer) {
     for (size_t i = 0; i < elements; ++i)
       ASSERT_EQ(theirs[peer * elements + i], int64_t(peer * 1000 + rank * 10 + i))
@@ -82,10 +83,10 @@ TEST(Links, OtherRanksConnectOnFirstUse) {
         float value = 7;
         // One pair in which the earlier rank sends, and one in which the later rank sends. Other
         // ranks do something else.
-        if (group.rank() == 0) expect_ok(group.send(3, numbers(std::span(&value, 1))));
-        if (group.rank() == 3) expect_ok(group.receive(0, numbers(std::span(&value, 1))));
-        if (group.rank() == 5) expect_ok(group.send(2, numbers(std::span(&value, 1))));
-        if (group.rank() == 2) expect_ok(group.receive(5, numbers(std::span(&value, 1))));
+        if (group.rank() == 0) expect_ok(group.send(3, buffer_view(std::span(&value, 1))));
+        if (group.rank() == 3) expect_ok(group.receive(0, buffer_view(std::span(&value, 1))));
+        if (group.rank() == 5) expect_ok(group.send(2, buffer_view(std::span(&value, 1))));
+        if (group.rank() == 2) expect_ok(group.receive(5, buffer_view(std::span(&value, 1))));
         expect_ok(group.barrier());
         talk_to_everyone(group, 100);
       });
@@ -139,7 +140,7 @@ TEST(Links, ARankThatLeftIsMissedByRanksThatWereNeverConnectedToIt) {
           }
           while (gone == 0) std::this_thread::yield();
           float value = 1;
-          const auto result = group.receive(leaver, numbers(std::span(&value, 1)));
+          const auto result = group.receive(leaver, buffer_view(std::span(&value, 1)));
           ASSERT_FALSE(result);
           const std::string& why = result.error().message;
           EXPECT_NE(why.find("rank " + std::to_string(leaver) + " ("), std::string::npos) << why;

@@ -173,8 +173,8 @@ Result<std::optional<GatheredSample>> gather_sample(const Sampler& own, Group& g
   std::vector<uint64_t> all(sizes.size() * size_t(group.size()));
   TRY(group.all_gather(bytes_of(sizes), std::as_writable_bytes(std::span(all))));
   if (group.rank() != 0) {
-    TRY(group.send(0, collectives::numbers(std::span<const float>(mine.points)), "points"));
-    TRY(group.send(0, collectives::numbers(bytes_of(mine.chosen)), "chosen"));
+    TRY(group.send(0, collectives::buffer_view(std::span<const float>(mine.points)), "points"));
+    TRY(group.send(0, collectives::buffer_view(bytes_of(mine.chosen)), "chosen"));
     return std::optional<GatheredSample>();
   }
   const uint64_t chosen_max = options.trees * options.samples_per_tree;
@@ -190,9 +190,9 @@ Result<std::optional<GatheredSample>> gather_sample(const Sampler& own, Group& g
     Part& part = parts[size_t(rank)];
     part.points.resize(size[0]);
     part.chosen.resize(size[1]);
-    TRY(group.receive(rank, collectives::numbers(std::span(part.points)), "points"));
-    TRY(group.receive(rank, collectives::numbers(std::as_writable_bytes(std::span(part.chosen))),
-                      "chosen"));
+    TRY(group.receive(rank, collectives::buffer_view(std::span(part.points)), "points"));
+    TRY(group.receive(
+        rank, collectives::buffer_view(std::as_writable_bytes(std::span(part.chosen))), "chosen"));
     TRY(check_part(part, options));
     rows += size[2];
   }

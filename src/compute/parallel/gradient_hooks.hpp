@@ -19,9 +19,9 @@ class GradientHooks {
   using Callback = std::function<void(size_t parameter)>;
 
   // `before` runs before libtorch adds to the gradient, and may replace the tensor to which it
-  // adds; it may be empty. `after` runs when it has added. A parameter that is used several times
-  // in a pass is added to once, by the sum.
-  // Requires: leaves that require gradients.
+  // adds; it may be empty. `after` runs when it has added. A parameter used several times in one
+  // pass gets one call: autograd adds the sum of its gradients once.
+  // Requires: `parameters` are leaf tensors with requires_grad.
   GradientHooks(std::vector<at::Tensor> parameters, Callback before, Callback after);
   ~GradientHooks();
   GradientHooks(const GradientHooks&) = delete;

@@ -73,7 +73,7 @@ ShardedOptimizer::ShardedOptimizer(OptimizerSettings settings,
 
 Result<void> ShardedOptimizer::step(double rate, double gradient_scale) {
   return optimizer_.step(rate, gradient_scale, [this](std::span<double> values) {
-    return group_.run(collectives::calls::allreduce(collectives::numbers(values),
+    return group_.run(collectives::calls::allreduce(collectives::buffer_view(values),
                                                     {.name = "norms of the parameters"}));
   });
 }

@@ -83,7 +83,7 @@ Result<Rows> read_rows(const std::string& base, const JobConfig& config, collect
   Rows rows = TRY(Rows::agree(std::move(shards), group));
   print("host=" + config.resources.current_host + " rank=" + std::to_string(config.rank) +
         " ranks=" + std::to_string(group.size()) + " shards=" + std::to_string(rows.own_shards()) +
-        " of " + std::to_string(rows.shards_of_all()) + " rows=" + std::to_string(rows.own()) +
+        " of " + std::to_string(rows.shards_of_all()) + " rows=" + std::to_string(rows.own_rows()) +
         " of " + std::to_string(rows.all()));
   return rows;
 }

@@ -124,7 +124,7 @@ Result<Rows> Rows::agree(std::vector<Shard> shards, collectives::Group& group) {
       const auto ours = std::find_if(shards.begin(), shards.end(),
                                      [&](const Shard& s) { return s.name == name; });
       CHECK(ours != shards.end(), "own shards are in the own list");
-      rows.own_ += ours->table.rows();
+      rows.own_rows_ += ours->table.rows();
       rows.blocks_.push_back({rows.all_, std::move(ours->table)});
     }
     rows.all_ += uint64_t(shard.rows);

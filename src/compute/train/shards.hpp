@@ -42,7 +42,7 @@ class Rows {
   static Result<Rows> agree(std::vector<Shard> shards, collectives::Group& group);
 
   uint64_t all() const { return all_; }                     // rows of all hosts together
-  uint64_t own() const { return own_; }                     // rows that belong to this host
+  uint64_t own_rows() const { return own_rows_; }           // rows that belong to this host
   size_t columns() const { return columns_; }               // equal in all rows
   int32_t largest_label() const { return largest_label_; }  // of all rows
   size_t shards_of_all() const { return shards_of_all_; }
@@ -63,7 +63,7 @@ class Rows {
 
   std::vector<Block> blocks_;  // sorted by begin
   uint64_t all_ = 0;
-  uint64_t own_ = 0;
+  uint64_t own_rows_ = 0;
   size_t columns_ = 0;
   int32_t largest_label_ = -1;
   size_t shards_of_all_ = 0;

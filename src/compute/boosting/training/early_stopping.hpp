@@ -9,11 +9,11 @@ namespace trainyard::boosting {
 
 class EarlyStopping {
  public:
-  // `rounds_max`: rounds without a better value after which training stops; 0: it never does.
+  // `rounds_max`: rounds without a better value after which training stops; 0: never.
   EarlyStopping(int64_t rounds_max, bool maximized)
       : rounds_max_(rounds_max), maximized_(maximized) {}
 
-  // Returns true for the best value so far. NaN never is.
+  // Returns true for the best value so far. NaN never counts as better.
   bool add(int64_t round, double value) {
     last_round_ = round;
     const bool better = maximized_ ? value > best_value_ : value < best_value_;
@@ -21,7 +21,7 @@ class EarlyStopping {
     resume(round, value);
     return true;
   }
-  // Continues after a best round of an earlier run.
+  // Restores the best round of an earlier run, from a checkpoint.
   void resume(int64_t round, double value) {
     best_round_ = round;
     best_value_ = value;

@@ -1,4 +1,5 @@
-// The parts around the library: cross validation, early stopping, checkpoints, metrics, and texts.
+// Tests what surrounds the XGBoost library: cross validation, early stopping, checkpoints,
+// metrics, the agreement of hosts, and the texts of failures.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -89,7 +90,7 @@ MetricSums sums_of(size_t classes, std::initializer_list<std::pair<double, doubl
   return sums;
 }
 
-TEST(OwnMetrics, EqualScikitLearns) {
+TEST(OwnMetrics, MatchScikitLearn) {
   const auto binary = sums_of(2, {{1, 1}, {1, 0}, {0, 0}, {0, 1}, {1, 1}, {0, 0}, {0, 0}});
   const std::pair<const char*, double> known[] = {
       {"accuracy", 5 / 7.0},
@@ -159,7 +160,7 @@ TEST(CrossValidation, MetricsAreMeans) {
             "validation-mae:6.00000");
 }
 
-TEST(Failures, AreTextsForPeople) {
+TEST(Failures, HaveReadableMessages) {
   EXPECT_EQ(plain_library_message(
                 "[23:10:43] ../rabit/include/rabit/internal/utils.h:86: Allreduce failed"),
             "Allreduce failed");
@@ -172,9 +173,10 @@ TEST(Failures, AreTextsForPeople) {
   EXPECT_EQ(first_cause({"", "Allreduce failed"}), "Allreduce failed");
   EXPECT_EQ(failure_text_of(invalid("x")), "Customer Error: x");
   EXPECT_EQ(failure_text_of(unavailable("x")), "x");
-  EXPECT_EQ(failure_text_of(of_training(invalid("label must be in [0, num_class)"))),
+  EXPECT_EQ(failure_text_of(training_failure(invalid("label must be in [0, num_class)"))),
             "Customer Error: label must be in [0, num_class)");
-  EXPECT_EQ(failure_text_of(of_training(invalid("x"))), "XGB train call failed with exception: x");
+  EXPECT_EQ(failure_text_of(training_failure(invalid("x"))),
+            "XGB train call failed with exception: x");
 }
 
 HostShare share(uint64_t rows, uint64_t columns, bool sparse = false) {

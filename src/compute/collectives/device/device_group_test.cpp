@@ -70,8 +70,9 @@ TEST(DeviceGroup, EveryOperationGivesTheSameResultAsTheGroup) {
     const auto compare = [&](size_t inputs, size_t outputs, auto make) {
       auto input = values(inputs, rank), input_again = input;
       std::vector<float> output(outputs, -1), output_again = output;
-      expect_ok(device.run(make(numbers(std::span(input)), numbers(std::span(output)))));
-      expect_ok(group.run(make(numbers(std::span(input_again)), numbers(std::span(output_again)))));
+      expect_ok(device.run(make(buffer_view(std::span(input)), buffer_view(std::span(output)))));
+      expect_ok(group.run(
+          make(buffer_view(std::span(input_again)), buffer_view(std::span(output_again)))));
       EXPECT_EQ(output, output_again) << "rank " << rank;
     };
     for (const Reduction reduction :
@@ -115,10 +116,10 @@ TEST(DeviceGroup, OperationsInPlaceTakeOtherTypes) {
   on_devices(3, [](DeviceGroup& device, Group& group) {
     const int rank = group.rank();
     std::vector<float> values(4, float(rank));
-    expect_ok(device.run(calls::broadcast(numbers(std::span(values)), 2)));
+    expect_ok(device.run(calls::broadcast(buffer_view(std::span(values)), 2)));
     EXPECT_EQ(values, std::vector<float>(4, 2.0f));
     std::vector<int64_t> large{int64_t{1} << 40, rank};
-    expect_ok(device.run(calls::allreduce(numbers(std::span(large)))));
+    expect_ok(device.run(calls::allreduce(buffer_view(std::span(large)))));
     EXPECT_EQ(large, (std::vector<int64_t>{int64_t{3} << 40, 3}));
     uint8_t flags[] = {uint8_t(rank == 1), 0, 1};
     expect_ok(device.run(calls::allreduce(BufferView{flags, 3, Type::boolean})));
@@ -161,7 +162,7 @@ TEST(DeviceGroup, ARankThatLeftIsNamedWhenAnOperationDoesNotEnd) {
     ASSERT_TRUE(device) << device.error().message;
     if (group->rank() == 2) return device->reset();
     std::vector<float> values(10, 1.0f);
-    const auto call = calls::allreduce(numbers(std::span(values)), {.name = "layer1"});
+    const auto call = calls::allreduce(buffer_view(std::span(values)), {.name = "layer1"});
     const auto result = (*device)->run(call);
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().kind, Kind::unavailable);
@@ -181,7 +182,7 @@ TEST(DeviceGroup, AWaitCanBeCancelled) {
     ASSERT_TRUE(device) << device.error().message;
     std::vector<float> values(10, 1.0f);
     if (group.rank() == 0) {
-      EXPECT_EQ((*device)->run(calls::allreduce(numbers(std::span(values)))).error().kind,
+      EXPECT_EQ((*device)->run(calls::allreduce(buffer_view(std::span(values)))).error().kind,
                 Kind::cancelled);
     }
   });

@@ -56,7 +56,7 @@ TEST(Adasum, OrthogonalGradientsAreAddedAndEqualOnesAveraged) {
       const std::vector<size_t> tensors{8, 5};
       std::vector<double> values(13, 2.5);
       for (int i = 0; i < 8; ++i) values[size_t(i)] = i == group.rank() ? 3.0 : 0.0;
-      expect_ok(adasum(group, collectives::numbers(std::span(values)), tensors, workspace));
+      expect_ok(adasum(group, collectives::buffer_view(std::span(values)), tensors, workspace));
       for (int i = 0; i < 8; ++i) EXPECT_EQ(values[size_t(i)], i < ranks ? 3.0 : 0.0);
       for (size_t i = 8; i < 13; ++i) EXPECT_EQ(values[i], 2.5);
     });
@@ -70,7 +70,7 @@ TEST(Adasum, TheLengthLiesBetweenTheAveragesAndTheSums) {
     std::vector<float> values;
     for (int i = 0; i < 1000; ++i) values.push_back(1.0f + float(random.below(1000)) / 1000.0f);
     auto sum = values, average = values;
-    expect_ok(adasum(group, collectives::numbers(std::span(values)), std::vector<size_t>{1000},
+    expect_ok(adasum(group, collectives::buffer_view(std::span(values)), std::vector<size_t>{1000},
                      workspace));
     expect_ok(group.allreduce(sum));
     expect_ok(group.allreduce(average, collectives::Reduction::average));
@@ -88,14 +88,14 @@ TEST(Adasum, ZerosChangeNothingAndIntegersAreRefused) {
   in_memory(2, [&](collectives::Group& group) {
     AdasumWorkspace workspace;
     std::vector<float> values(10, group.rank() == 0 ? 0.0f : 1.5f);
-    expect_ok(
-        adasum(group, collectives::numbers(std::span(values)), std::vector<size_t>{10}, workspace));
+    expect_ok(adasum(group, collectives::buffer_view(std::span(values)), std::vector<size_t>{10},
+                     workspace));
     EXPECT_EQ(values, std::vector<float>(10, 1.5f));
     std::vector<int32_t> integers(2);
-    EXPECT_FALSE(adasum(group, collectives::numbers(std::span(integers)), std::vector<size_t>{2},
+    EXPECT_FALSE(adasum(group, collectives::buffer_view(std::span(integers)),
+                        std::vector<size_t>{2}, workspace));
+    EXPECT_FALSE(adasum(group, collectives::buffer_view(std::span(values)), std::vector<size_t>{9},
                         workspace));
-    EXPECT_FALSE(
-        adasum(group, collectives::numbers(std::span(values)), std::vector<size_t>{9}, workspace));
   });
 }
 

@@ -265,13 +265,13 @@ Result<void> Compressor::by_low_rank(std::span<const CompressedTensor> tensors,
   const collectives::ReduceOptions averaging{collectives::Reduction::average, 1, std::string(name)};
   auto* p = reinterpret_cast<float*>(outgoing_.bytes(p_elements * sizeof(float)));
   project(tensors, compression, p);
-  TRY(group_.run(
-      collectives::calls::allreduce(collectives::numbers(std::span(p, p_elements)), averaging)));
+  TRY(group_.run(collectives::calls::allreduce(collectives::buffer_view(std::span(p, p_elements)),
+                                               averaging)));
   auto* q = reinterpret_cast<float*>(incoming_.bytes(q_elements * sizeof(float)));
   project_back(tensors, rank, p, q);
   if (q_elements > 0)
-    TRY(group_.run(
-        collectives::calls::allreduce(collectives::numbers(std::span(q, q_elements)), averaging)));
+    TRY(group_.run(collectives::calls::allreduce(collectives::buffer_view(std::span(q, q_elements)),
+                                                 averaging)));
   const bool sums = reduction == collectives::Reduction::sum;
   expand(tensors, rank, p, q, sums ? double(group_.size()) : 1);
   return ok();

@@ -329,8 +329,8 @@ Result<void> Negotiator::Impl::exchange_with_rank_0() {
   std::string all(std::accumulate(counts.begin(), counts.end(), size_t{0}), '\0');
   const bool answers = group_->rank() == 0;
   TRY(group_->run(collectives::calls::gather(
-      collectives::numbers(std::as_bytes(std::span(mine))),
-      answers ? collectives::numbers(std::as_writable_bytes(std::span(all)))
+      collectives::buffer_view(std::as_bytes(std::span(mine))),
+      answers ? collectives::buffer_view(std::as_writable_bytes(std::span(all)))
               : collectives::BufferView{},
       0, counts)));
   std::string answer;

@@ -21,12 +21,12 @@ using collectives::testing::endpoints;
 using collectives::testing::LinkKind;
 using testing::expect_done;
 using testing::expect_failed;
-using testing::negotiating;
-using testing::summing;
+using testing::reduce_request;
+using testing::run_negotiators;
 
 TEST(Negotiator, TensorsAreSummedInAnyOrderOfSubmission) {
   for (const int ranks : {1, 2, 3, 5}) {
-    negotiating(ranks, [&](Negotiator& negotiator) {
+    run_negotiators(ranks, [&](Negotiator& negotiator) {
       SeededRandom random(uint64_t(negotiator.rank()) + 7);
       constexpr size_t tensors = 40;
       for (int step = 0; step < 5; ++step) {
@@ -38,7 +38,8 @@ TEST(Negotiator, TensorsAreSummedInAnyOrderOfSubmission) {
         for (size_t i = tensors; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
         std::vector<Handle> handles;
         for (const size_t i : order)
-          handles.push_back(negotiator.submit(summing("tensor " + std::to_string(i), values[i])));
+          handles.push_back(
+              negotiator.submit(reduce_request("tensor " + std::to_string(i), values[i])));
         for (Handle& handle : handles) expect_done(handle);
         const float sum = float(ranks * (ranks + 1) / 2);
         for (size_t i = 0; i < tensors; ++i)
@@ -68,7 +69,7 @@ TEST(Negotiator, SeveralThreadsSubmitAtOnce) {
             std::vector<Handle> handles;
             for (size_t i = 0; i < tensors; ++i) {
               Request request =
-                  summing(std::to_string(thread) + " " + std::to_string(i), values[i]);
+                  reduce_request(std::to_string(thread) + " " + std::to_string(i), values[i]);
               request.on_done = [&completed](const Result<Outcome>& outcome) {
                 completed += outcome ? 1 : 0;
               };
@@ -96,8 +97,9 @@ TEST(Negotiator, LargeTensorsAreFusedInMemoryThatAllSee) {
         std::vector<float> first(elements), second(elements + 1);
         for (size_t i = 0; i < elements; ++i)
           first[i] = second[i] = float(i % 1000) + float((*negotiator)->rank());
-        auto handles =
-            (*negotiator)->submit_together({summing("first", first), summing("second", second)});
+        auto handles = (*negotiator)
+                           ->submit_together(
+                               {reduce_request("first", first), reduce_request("second", second)});
         for (Handle& handle : handles) expect_done(handle);
         for (size_t i = 0; i < elements; ++i) {
           ASSERT_EQ(first[i], 3 * float(i % 1000) + 3) << i;
@@ -116,7 +118,7 @@ void play_every_operation(Negotiator& negotiator) {
   std::vector<int32_t> rows(2 * size_t(rank + 1), rank);
   std::vector<int32_t> gathered;
   Request gather{.name = "gather", .operation = Operation::all_gather};
-  gather.input = collectives::numbers(std::span(rows));
+  gather.input = collectives::buffer_view(std::span(rows));
   gather.shape = {size_t(rank + 1), 2};
   gather.allocate = [&](size_t elements, const Outcome&) {
     gathered.resize(elements);
@@ -125,15 +127,15 @@ void play_every_operation(Negotiator& negotiator) {
 
   std::vector<double> parameters(5, rank == ranks - 1 ? 3.5 : 0);
   Request broadcast{.name = "broadcast", .operation = Operation::broadcast};
-  broadcast.output = collectives::numbers(std::span(parameters));
+  broadcast.output = collectives::buffer_view(std::span(parameters));
   broadcast.root = ranks - 1;
 
   // As many rows as ranks and one more: rank 0 gets two.
   std::vector<float> whole(3 * (members + 1), 2);
   std::vector<float> own(rank == 0 ? 6 : 3);
   Request scatter{.name = "scatter", .operation = Operation::reduce_scatter};
-  scatter.input = collectives::numbers(std::span(whole));
-  scatter.output = collectives::numbers(std::span(own));
+  scatter.input = collectives::buffer_view(std::span(whole));
+  scatter.output = collectives::buffer_view(std::span(own));
   scatter.shape = {members + 1, 3};
   scatter.postscale = 0.5;
 
@@ -141,7 +143,7 @@ void play_every_operation(Negotiator& negotiator) {
   std::vector<int64_t> mine(members * (members - 1) / 2, rank);
   std::vector<int64_t> theirs;
   Request exchange{.name = "exchange", .operation = Operation::all_to_all};
-  exchange.input = collectives::numbers(std::span(mine));
+  exchange.input = collectives::buffer_view(std::span(mine));
   exchange.allocate = [&](size_t elements, const Outcome&) {
     theirs.resize(elements);
     return theirs.data();
@@ -167,17 +169,17 @@ void play_every_operation(Negotiator& negotiator) {
 
 TEST(Negotiator, EveryOperation) {
   for (const int ranks : {1, 2, 3, 5}) {
-    negotiating(ranks, [](Negotiator& negotiator) {
+    run_negotiators(ranks, [](Negotiator& negotiator) {
       for (int step = 0; step < 3; ++step) play_every_operation(negotiator);
     });
   }
 }
 
 TEST(Negotiator, UnlikeRequestsOfOneNameFailWithTheDifference) {
-  negotiating(3, [](Negotiator& negotiator) {
+  run_negotiators(3, [](Negotiator& negotiator) {
     std::vector<float> values(negotiator.rank() == 1 ? 7 : 6, 1.0f), fine(3, 1.0f);
-    Handle wrong = negotiator.submit(summing("layer1.weight", values));
-    Handle right = negotiator.submit(summing("layer2.weight", fine));
+    Handle wrong = negotiator.submit(reduce_request("layer1.weight", values));
+    Handle right = negotiator.submit(reduce_request("layer2.weight", fine));
     expect_failed(
         wrong,
         "layer1.weight: the ranks do not agree: shape is [6] on ranks 0 and 2, [7] on rank 1");
@@ -186,35 +188,35 @@ TEST(Negotiator, UnlikeRequestsOfOneNameFailWithTheDifference) {
     // The name can be submitted again. A shape that changes on all ranks is a new tensor.
     for (const size_t size : {6, 6, 9, 9, 6}) {
       values.assign(size, 1.0f);
-      Handle again = negotiator.submit(summing("layer1.weight", values));
+      Handle again = negotiator.submit(reduce_request("layer1.weight", values));
       expect_done(again);
       EXPECT_EQ(values, std::vector<float>(size, 3.0f));
     }
     // A single rank changes the shape of a tensor that all ranks know.
     values.assign(negotiator.rank() == 2 ? 5 : 6, 1.0f);
-    Handle changed = negotiator.submit(summing("layer1.weight", values));
+    Handle changed = negotiator.submit(reduce_request("layer1.weight", values));
     expect_failed(changed, "[5] on rank 2");
   });
 }
 
 TEST(Negotiator, ANameIsUnderWayOnce) {
-  negotiating(2, [](Negotiator& negotiator) {
+  run_negotiators(2, [](Negotiator& negotiator) {
     std::vector<float> first(4, 1.0f), second(4, 1.0f);
     if (negotiator.rank() == 1) {
       // The other rank submits both requests first; otherwise the second name would be a new one
       // each time.
       EXPECT_TRUE(negotiator.submit({.name = "go", .operation = Operation::barrier}).wait());
     }
-    Handle one = negotiator.submit(summing("twice", first));
+    Handle one = negotiator.submit(reduce_request("twice", first));
     if (negotiator.rank() == 0) {
-      Handle two = negotiator.submit(summing("twice", second));
+      Handle two = negotiator.submit(reduce_request("twice", second));
       EXPECT_TRUE(two.refused() && two.done()) << "before any other rank hears of it";
       expect_failed(two, "twice: a tensor of this name was submitted already");
       // When a group contains a name twice, or an outstanding name, none of it is submitted and no
       // name is taken.
       for (const char* name : {"other", "twice"}) {
-        for (Handle& each :
-             negotiator.submit_together({summing("other", second), summing(name, second)})) {
+        for (Handle& each : negotiator.submit_together(
+                 {reduce_request("other", second), reduce_request(name, second)})) {
           EXPECT_TRUE(each.refused());
           expect_failed(each, std::string(name) + ": a tensor of this name");
         }
@@ -224,18 +226,18 @@ TEST(Negotiator, ANameIsUnderWayOnce) {
     EXPECT_FALSE(one.refused());
     expect_done(one);
     for (const char* name : {"twice", "other"}) {
-      Handle again = negotiator.submit(summing(name, first));
+      Handle again = negotiator.submit(reduce_request(name, first));
       expect_done(again);
     }
   });
 }
 
 TEST(Negotiator, InvalidRequestsFailAtOnce) {
-  negotiating(1, [](Negotiator& negotiator) {
+  run_negotiators(1, [](Negotiator& negotiator) {
     std::vector<float> values(4, 1.0f), others(3);
     int completed = 0;
     const auto count = [&](const Result<Outcome>& outcome) { completed += outcome ? 100 : 1; };
-    Request request = summing("", values);
+    Request request = reduce_request("", values);
     request.on_done = count;
     Handle handle = negotiator.submit(request);
     expect_failed(handle, "the request has no name");
@@ -244,7 +246,7 @@ TEST(Negotiator, InvalidRequestsFailAtOnce) {
     handle = negotiator.submit(request);
     expect_failed(handle, "does not match the buffer's 4 elements");
     request.shape.clear();
-    request.output = collectives::numbers(std::span(others));
+    request.output = collectives::buffer_view(std::span(others));
     handle = negotiator.submit(request);
     expect_failed(handle, "differ in size");
     request.output = request.input.data
@@ -261,13 +263,13 @@ TEST(Negotiator, InvalidRequestsFailAtOnce) {
 }
 
 TEST(Negotiator, AGroupIsCarriedOutWhenAllOfItIsThere) {
-  negotiating(2, [](Negotiator& negotiator) {
+  run_negotiators(2, [](Negotiator& negotiator) {
     for (int step = 0; step < 3; ++step) {
       std::vector<std::vector<float>> values(3, std::vector<float>(4, 1.0f));
       std::vector<Request> requests;
       for (size_t i = 0; i < 3; ++i)
-        requests.push_back(
-            summing("member " + std::to_string(i), values[i], collectives::Reduction::average));
+        requests.push_back(reduce_request("member " + std::to_string(i), values[i],
+                                          collectives::Reduction::average));
       const auto before = negotiator.counters().collectives;
       auto handles = negotiator.submit_together(std::move(requests));
       for (Handle& handle : handles) expect_done(handle);
@@ -276,19 +278,20 @@ TEST(Negotiator, AGroupIsCarriedOutWhenAllOfItIsThere) {
     }
     // One member that differs fails all.
     std::vector<float> first(4), second(negotiator.rank() == 0 ? 2 : 3);
-    auto handles =
-        negotiator.submit_together({summing("member 0", first), summing("member 1", second)});
+    auto handles = negotiator.submit_together(
+        {reduce_request("member 0", first), reduce_request("member 1", second)});
     for (Handle& handle : handles)
       expect_failed(handle, "group 'member 0': member 1: the ranks do not agree");
     // So does a member that another rank does not know.
-    auto unlike = negotiator.submit_together(
-        {summing("member 0", first), summing(negotiator.rank() == 0 ? "a" : "b", first)});
+    auto unlike =
+        negotiator.submit_together({reduce_request("member 0", first),
+                                    reduce_request(negotiator.rank() == 0 ? "a" : "b", first)});
     for (Handle& handle : unlike) expect_failed(handle, "in it");
   });
 }
 
 TEST(Negotiator, SetsOfRanksWorkByThemselves) {
-  negotiating(4, [](Negotiator& negotiator) {
+  run_negotiators(4, [](Negotiator& negotiator) {
     const int rank = negotiator.rank();
     const auto odd = negotiator.add_set({3, 1});
     const auto even = negotiator.add_set({0, 2});
@@ -297,14 +300,14 @@ TEST(Negotiator, SetsOfRanksWorkByThemselves) {
     const int mine = rank % 2 == 1 ? *odd : *even;
     for (int step = 0; step < 3; ++step) {
       std::vector<float> values(10, float(rank)), all(10, float(rank)), root(3, float(rank));
-      Request request = summing("values", values);
+      Request request = reduce_request("values", values);
       request.set = mine;
       Request broadcast{.name = "root", .operation = Operation::broadcast};
-      broadcast.output = collectives::numbers(std::span(root));
+      broadcast.output = collectives::buffer_view(std::span(root));
       broadcast.root = 2 + rank % 2;
       broadcast.set = mine;
       std::vector<Handle> handles{negotiator.submit(request),
-                                  negotiator.submit(summing("values", all)),
+                                  negotiator.submit(reduce_request("values", all)),
                                   negotiator.submit(broadcast)};
       for (Handle& handle : handles) expect_done(handle);
       EXPECT_EQ(values, std::vector<float>(10, rank % 2 == 1 ? 4.0f : 2.0f));
@@ -331,12 +334,12 @@ TEST(Negotiator, ATensorThatSomeRanksDoNotSubmitIsReportedAndFails) {
     reports += report;
   };
   std::atomic<int> given_up = 0;
-  negotiating(
+  run_negotiators(
       3,
       [&](Negotiator& negotiator) {
         std::vector<float> values(4, 1.0f);
         if (negotiator.rank() != 1) {
-          Handle handle = negotiator.submit(summing("layer1.weight", values));
+          Handle handle = negotiator.submit(reduce_request("layer1.weight", values));
           const auto outcome = handle.wait();
           ASSERT_FALSE(outcome);
           EXPECT_EQ(outcome.error().kind, Kind::unavailable);
@@ -356,26 +359,27 @@ TEST(Negotiator, ATensorThatSomeRanksDoNotSubmitIsReportedAndFails) {
 }
 
 TEST(Negotiator, ARankThatStopsEndsItForAll) {
-  negotiating(3, [](Negotiator& negotiator) {
+  run_negotiators(3, [](Negotiator& negotiator) {
     std::vector<float> values(4, 1.0f);
     if (negotiator.rank() == 2) return negotiator.stop();
-    Handle handle = negotiator.submit(summing("never", values));
+    Handle handle = negotiator.submit(reduce_request("never", values));
     const auto outcome = handle.wait();
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().kind, Kind::cancelled);
     EXPECT_NE(outcome.error().message.find("allreduce of never: rank 2 stopped"), std::string::npos)
         << outcome.error().message;
-    Handle late = negotiator.submit(summing("later", values));
+    Handle late = negotiator.submit(reduce_request("later", values));
     expect_failed(late, "rank 2 stopped");
     EXPECT_TRUE(negotiator.outstanding().empty());
   });
 }
 
 TEST(Negotiator, AdaptiveSumsAreFusedButCombinedEachByItself) {
-  negotiating(2, [](Negotiator& negotiator) {
+  run_negotiators(2, [](Negotiator& negotiator) {
     const bool first = negotiator.rank() == 0;
     std::vector<float> orthogonal{first ? 1.0f : 0.0f, first ? 0.0f : 2.0f}, equal(3, 4.0f);
-    std::vector<Request> requests{summing("orthogonal", orthogonal), summing("equal", equal)};
+    std::vector<Request> requests{reduce_request("orthogonal", orthogonal),
+                                  reduce_request("equal", equal)};
     for (Request& request : requests) request.operation = Operation::adasum;
     auto handles = negotiator.submit_together(requests);
     for (Handle& handle : handles) expect_done(handle);
@@ -401,7 +405,7 @@ TEST(Negotiator, AKilledRankFailsAllThatIsOutstandingWithItsNameAndTheTensors) {
       auto negotiator = Negotiator::start(std::move(*group));
       if (!negotiator) _exit(2);
       std::vector<float> values(100'000, 1.0f);
-      if (!(*negotiator)->submit(summing("first", values)).wait()) _exit(3);
+      if (!(*negotiator)->submit(reduce_request("first", values)).wait()) _exit(3);
       raise(SIGKILL);
     }
     std::vector<std::thread> threads;
@@ -414,9 +418,9 @@ TEST(Negotiator, AKilledRankFailsAllThatIsOutstandingWithItsNameAndTheTensors) {
         ASSERT_TRUE(negotiator) << negotiator.error().message;
         std::vector<float> first(100'000, 1.0f), second(50, 1.0f), third(50, 1.0f);
         std::vector<Handle> handles;
-        handles.push_back((*negotiator)->submit(summing("first", first)));
-        handles.push_back((*negotiator)->submit(summing("layer2.weight", second)));
-        handles.push_back((*negotiator)->submit(summing("layer3.weight", third)));
+        handles.push_back((*negotiator)->submit(reduce_request("first", first)));
+        handles.push_back((*negotiator)->submit(reduce_request("layer2.weight", second)));
+        handles.push_back((*negotiator)->submit(reduce_request("layer3.weight", third)));
         for (const char* name : {"layer2.weight", "layer3.weight"}) {
           const auto outcome = handles[name == std::string("layer2.weight") ? 1 : 2].wait();
           ASSERT_FALSE(outcome);
@@ -427,7 +431,7 @@ TEST(Negotiator, AKilledRankFailsAllThatIsOutstandingWithItsNameAndTheTensors) {
               << outcome.error().message;
         }
         (void)handles[0].wait();  // may succeed, if the others finish it before they notice the end
-        Handle late = (*negotiator)->submit(summing("late", second));
+        Handle late = (*negotiator)->submit(reduce_request("late", second));
         expect_failed(late, "rank 1");
       });
     }
@@ -440,14 +444,14 @@ TEST(Negotiator, AKilledRankFailsAllThatIsOutstandingWithItsNameAndTheTensors) {
 
 TEST(Negotiator, CompressedSumsEqualTheNarrowTypes) {
   for (const auto kind : {Compression::Kind::f16, Compression::Kind::bf16}) {
-    negotiating(2, [&](Negotiator& negotiator) {
+    run_negotiators(2, [&](Negotiator& negotiator) {
       std::vector<float> values{1.0f, 1.0f / 3, -2.5f, 1e-3f}, other(5, 0.25f);
       std::vector<std::vector<float>> sources{values, other};
       std::vector<Handle> handles;
       std::vector<Request> requests;
       for (auto* each : {&values, &other}) {
-        Request request =
-            summing("t" + std::to_string(each->size()), *each, collectives::Reduction::average);
+        Request request = reduce_request("t" + std::to_string(each->size()), *each,
+                                         collectives::Reduction::average);
         request.compression.kind = kind;
         requests.push_back(request);
       }
@@ -464,7 +468,7 @@ TEST(Negotiator, CompressedSumsEqualTheNarrowTypes) {
 TEST(Negotiator, CompressedTensorsKeepTheirErrorsByName) {
   for (const Compression compression :
        {Compression{Compression::Kind::int8}, {Compression::Kind::low_rank, 2}}) {
-    negotiating(3, [&](Negotiator& negotiator) {
+    run_negotiators(3, [&](Negotiator& negotiator) {
       std::vector<double> given(96), got(96);
       for (int step = 0; step < 20; ++step) {
         std::vector<float> matrix(96), vector(33, float(step));
@@ -472,8 +476,8 @@ TEST(Negotiator, CompressedTensorsKeepTheirErrorsByName) {
           matrix[i] = float((i * 7 + size_t(step)) % 11) - 5 + float(negotiator.rank());
         for (size_t i = 0; i < matrix.size(); ++i)
           given[i] += double(matrix[i]) - negotiator.rank() + 1;
-        Request first = summing("matrix", matrix, collectives::Reduction::average),
-                second = summing("vector", vector);
+        Request first = reduce_request("matrix", matrix, collectives::Reduction::average),
+                second = reduce_request("vector", vector);
         first.shape = {12, 8};
         first.compression = second.compression = compression;
         std::vector<Handle> handles{negotiator.submit(first), negotiator.submit(second)};
@@ -498,12 +502,12 @@ TEST(Negotiator, ATensorsWayCanBeWatched) {
     const MutexLock lock(mutex);
     events.push_back(event);
   };
-  negotiating(
+  run_negotiators(
       1,
       [](Negotiator& negotiator) {
         std::vector<float> first(3), second(4);
-        auto handles =
-            negotiator.submit_together({summing("first", first), summing("second", second)});
+        auto handles = negotiator.submit_together(
+            {reduce_request("first", first), reduce_request("second", second)});
         for (Handle& handle : handles) expect_done(handle);
       },
       options);
@@ -523,7 +527,7 @@ TEST(Negotiator, SettingsThatAreTriedReachAllRanks) {
   Options options;
   options.autotune = true;
   options.settings = {.fusion_bytes = 1 << 20, .cycle_microseconds = 300};
-  negotiating(
+  run_negotiators(
       2,
       [&](Negotiator& negotiator) {
         const Settings first = negotiator.settings();
@@ -534,12 +538,12 @@ TEST(Negotiator, SettingsThatAreTriedReachAllRanks) {
         std::vector<float> values(1000, 1.0f);
         for (int step = 0; step < steps_max; ++step) {
           Handle handle =
-              negotiator.submit(summing("values", values, collectives::Reduction::average));
+              negotiator.submit(reduce_request("values", values, collectives::Reduction::average));
           expect_done(handle);
           float changed = negotiator.settings() == first ? 0 : 1;
           ASSERT_TRUE(negotiator
                           .submit([&] {
-                            Request request = summing("changed", values);
+                            Request request = reduce_request("changed", values);
                             request.input = request.output = {&changed, 1, collectives::Type::f32};
                             return request;
                           }())

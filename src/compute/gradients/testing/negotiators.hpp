@@ -18,25 +18,25 @@
 namespace trainyard::gradients::testing {
 
 // Runs every rank in its own thread, with its own negotiator.
-inline void negotiating(int ranks, const std::function<void(Negotiator&)>& play,
-                        const Options& options = {}) {
+inline void run_negotiators(int ranks, const std::function<void(Negotiator&)>& body,
+                            const Options& options = {}) {
   auto groups = collectives::join_in_memory(ranks);
   std::vector<std::thread> threads;
   for (auto& group : groups) {
-    threads.emplace_back([&play, &options, mine = std::move(group)]() mutable {
+    threads.emplace_back([&body, &options, mine = std::move(group)]() mutable {
       auto negotiator = Negotiator::start(std::move(mine), options);
       ASSERT_TRUE(negotiator) << negotiator.error().message;
-      play(**negotiator);
+      body(**negotiator);
     });
   }
   for (auto& thread : threads) thread.join();
 }
 
-inline Request summing(std::string name, std::vector<float>& values,
-                       collectives::Reduction reduction = collectives::Reduction::sum) {
+inline Request reduce_request(std::string name, std::vector<float>& values,
+                              collectives::Reduction reduction = collectives::Reduction::sum) {
   Request request;
   request.name = std::move(name);
-  request.input = request.output = collectives::numbers(std::span(values));
+  request.input = request.output = collectives::buffer_view(std::span(values));
   request.reduction = reduction;
   return request;
 }

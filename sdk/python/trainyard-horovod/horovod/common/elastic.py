@@ -1,4 +1,4 @@
-"""Elastic training, which continues when ranks are lost or added: the part of all frameworks.
+"""Elastic training, which continues when ranks are lost or added: shared by all frameworks.
 
     @hvd.elastic.run
     def train(state): ...                # state.commit() now and then

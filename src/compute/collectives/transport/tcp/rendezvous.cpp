@@ -35,7 +35,7 @@ class Rendezvous {
 
   Result<std::unique_ptr<TcpTransport>> connect() && {
     const bool listens = ranks() > 1 && (!star_ || options_->rank == 0);
-    if (listens && !listener_) TRY(listen().in("listening at " + text_of(own())));
+    if (listens && !listener_) TRY(listen().in("listening at " + text_of(own_endpoint())));
     contacts_ = std::make_unique<Contacts>(*options_, std::move(key_), std::move(listener_));
     for (int peer = 0; peer < ranks(); ++peer) {
       if (wanted(peer)) contacts_->want(peer, 0);
@@ -53,7 +53,7 @@ class Rendezvous {
 
  private:
   int ranks() const { return int(options_->endpoints.size()); }
-  const Endpoint& own() const { return options_->endpoints[size_t(options_->rank)]; }
+  const Endpoint& own_endpoint() const { return options_->endpoints[size_t(options_->rank)]; }
   bool late() const { return SteadyClock::now() >= deadline_; }
   std::string name_of(int peer) const {
     const Endpoint& endpoint = options_->endpoints[size_t(peer)];
@@ -122,7 +122,7 @@ class Rendezvous {
     for (;;) {
       // The name of this host may not be resolvable yet, or its address not configured: waits for
       // both.
-      auto listener = listen_at(own(), ranks());
+      auto listener = listen_at(own_endpoint(), ranks());
       if (listener) {
         listener_ = *std::move(listener);
         return ok();

@@ -1,4 +1,4 @@
-"""hvd.elastic: see horovod.common.elastic."""
+"""Elastic training with PyTorch: the API of horovod.torch.elastic. See horovod.common.elastic."""
 
 from __future__ import annotations
 
