@@ -393,7 +393,7 @@ def test_files_and_folders_use_the_terms_of_the_glossary() -> None:
 def test_headers_of_c_are_read() -> None:
     header = "src/compute/capi/trainyard_local_sgd.h"
     assert header in paths_of("capi", "comments") and header in paths_of("capi", "messages")
-    assert any("the own parameters were not used" in text for _, text in comments(header))
+    assert any("replaced by the others" in text for _, text in comments(header))
 
 
 def test_texts_are_not_named_words() -> None:

@@ -1,4 +1,5 @@
-// Trains small classifiers: hosts compared with one process, wrong input, hyperparameters, models.
+// Tests image classification with small networks: hyperparameters, the order of images, training on
+// several hosts, stored models, and rejected input.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +56,7 @@ TEST(ClassifierSettings, HaveSageMakersDefaults) {
   EXPECT_FALSE(parsed->early_stopping);
 }
 
-TEST(ClassifierSettings, ValuesAreReadAsTheSdkSendsThem) {
+TEST(ClassifierSettings, ParsesValuesAsTheSdkSendsThem) {
   Hyperparameters all = kFew;
   all["optimizer"] = "\"adam\"";
   all["lr_scheduler_step"] = "\"2,5\"";
@@ -68,7 +69,7 @@ TEST(ClassifierSettings, ValuesAreReadAsTheSdkSendsThem) {
   EXPECT_TRUE(parsed->early_stopping);
 }
 
-TEST(ClassifierSettings, WrongOnesAreRejectedWithTheReason) {
+TEST(ClassifierSettings, RejectsInvalidValuesWithTheReason) {
   EXPECT_EQ(fault_of(with(kFew, "epoch", "3")),
             "Additional properties are not allowed ('epoch' was unexpected)");
   Hyperparameters missing = kFew;
@@ -114,7 +115,7 @@ TEST(EarlyStopping, EndsWhenTheAccuracyStopsGrowing) {
 
 // -- the order of images
 
-TEST(EpochOrder, APartHasTheSameImagesOnAnyNumberOfRanks) {
+TEST(EpochOrder, PartsHaveTheSameImagesOnAnyNumberOfRanks) {
   const int64_t batch = 3, parts = 4;
   for (int64_t epoch = 0; epoch < 2; ++epoch)
     for (int64_t step = 0; step < 3; ++step)
@@ -142,7 +143,7 @@ TEST(EpochOrder, AnEpochReadsEveryImage) {
   EXPECT_NE(EpochOrder(one, 1, 0).batch(0, 0, 1, 5), EpochOrder(one, 1, 1).batch(0, 0, 1, 5));
 }
 
-TEST(Shares, AreReplicatedWhereHostsHoldTheSame) {
+TEST(Shares, AreReplicatedIfAllHostsHaveTheSameImages) {
   const std::vector<std::string> hosts = {"algo-1", "algo-2"};
   const auto same = decode_shares({encode({5, 7}), encode({5, 7})}, 1, hosts);
   ASSERT_TRUE(same);
@@ -174,7 +175,7 @@ TEST(ResNet, HasTheParametersOfItsArchitecture) {
   EXPECT_EQ(count(20, {3, 32, 32}, 10), 272'474);
 }
 
-// Batch normalisation and its statistics by their definition.
+// Compares batch normalisation and its statistics with their definition.
 TEST(ResNet, CollectsMeansAndVariances) {
   at::set_num_threads(1);
   ResNet network(20, {1, 8, 8}, 4, 1);
@@ -198,7 +199,7 @@ TEST(ResNet, CollectsMeansAndVariances) {
 
 // -- training
 
-// A bright square in one of four corners, which is its class, on noise.
+// Returns noise with a bright square in one of the four corners; the corner is the class.
 images::Image corner(int label, uint64_t seed) {
   SeededRandom random(seed);
   images::Image image{8, 8, 1, std::vector<uint8_t>(64)};
@@ -229,7 +230,7 @@ Json channel(const std::string& content_type) {
   return entry;
 }
 
-// The folders of one host of a job.
+// Host makes the folders of one host of a job, and runs the job there.
 struct Host {
   os::TemporaryDirectory folder;
 
@@ -239,7 +240,7 @@ struct Host {
          {"input/config", "input/data/train", "input/data/validation", "model", "output"})
       std::filesystem::create_directories(folder.path() + "/" + each);
     Json names = Json::array();
-    // Addresses of loopback, on which each host listens by itself.
+    // Each host listens on a loopback address of its own.
     for (int i = 1; i <= hosts; ++i) names.push_back("127.0.17." + std::to_string(i));
     write("config/resourceconfig.json", dump({{"current_host", names[size_t(number - 1)]},
                                               {"hosts", names},
@@ -298,7 +299,8 @@ TEST(ClassifierJob, LearnsAndStoresTheBestModel) {
   EXPECT_EQ(correct, 4);
 }
 
-// Trains ranks in one process; each with `parts` parts. Returns all stored tensors of rank 0.
+// Trains `ranks` ranks in one process, each with `parts` parts. Returns all stored tensors of rank
+// 0.
 std::vector<at::Tensor> train_ranks(int ranks, int64_t parts) {
   const os::TemporaryDirectory folder;
   EXPECT_TRUE(os::write_file(folder.path() + "/a.rec", records(40, 3)));
@@ -377,9 +379,9 @@ TEST(ClassifierJob, ContinuesFromTheModelChannel) {
             std::string::npos);
 }
 
-// -- wrong input: a text, an error and the failure file
+// -- rejected input: the error and the failure file
 
-TEST(ClassifierJob, AnImageThatIsCutOffIsNamed) {
+TEST(ClassifierJob, NamesATruncatedImage) {
   const std::string png = to_png(corner(0, 1));
   const Host host(kFew, records(4, 1) + record(1, png.substr(0, png.size() / 2)));
   const std::string fault = host.fault();
@@ -387,7 +389,7 @@ TEST(ClassifierJob, AnImageThatIsCutOffIsNamed) {
       << fault;
 }
 
-TEST(ClassifierJob, AClassOutOfRangeIsNamed) {
+TEST(ClassifierJob, NamesALabelOutOfRange) {
   for (const float label : {4.0f, -1.0f, 1.5f, std::numeric_limits<float>::quiet_NaN()}) {
     const Host host(kFew, records(4, 1) + record(label, to_png(corner(0, 1))));
     const std::string fault = host.fault();
@@ -398,9 +400,9 @@ TEST(ClassifierJob, AClassOutOfRangeIsNamed) {
   }
 }
 
-TEST(ClassifierJob, ALossThatIsNotANumberNamesStepRateAndBatch) {
+TEST(ClassifierJob, NamesStepRateAndBatchWhenTheLossIsNotFinite) {
   const Host host(with(kFew, "learning_rate", "0.25"), records(48, 1));
-  // A model whose last step diverged.
+  // The model's last step diverged.
   const ResNet network(20, {1, 8, 8}, 4, 1);
   network.stored()[network.parameters().size() - 1].tensor.detach().fill_(
       std::numeric_limits<float>::quiet_NaN());
@@ -417,7 +419,7 @@ TEST(ClassifierJob, ALossThatIsNotANumberNamesStepRateAndBatch) {
   EXPECT_FALSE(os::exists(host.model()));
 }
 
-TEST(ClassifierJob, AHostWithoutImagesIsNamedOnEveryHost) {
+TEST(ClassifierJob, NamesAHostWithoutImagesOnEveryHost) {
   const Host first(kFew, records(8, 1), 1, 2), second(kFew, "", 2, 2);
   std::string faults[2];
   std::thread other([&] { faults[1] = second.fault(); });
@@ -427,7 +429,7 @@ TEST(ClassifierJob, AHostWithoutImagesIsNamedOnEveryHost) {
     EXPECT_EQ(fault, "channel train: no images on host 127.0.17.2");
 }
 
-TEST(ClassifierJob, AFaultOfOneHostEndsAllWithItsText) {
+TEST(ClassifierJob, EndsOnAllHostsWithTheErrorOfOne) {
   const Host first(kFew, records(8, 1), 1, 2),
       second(kFew, records(8, 1) + record(9, to_png(corner(0, 1))), 2, 2);
   std::string faults[2];
@@ -439,7 +441,7 @@ TEST(ClassifierJob, AFaultOfOneHostEndsAllWithItsText) {
         << fault;
 }
 
-TEST(ClassifierJob, SmallImagesAndWrongChannelsAreRejected) {
+TEST(ClassifierJob, RejectsSmallImagesAndInvalidChannels) {
   EXPECT_NE(Host(with(kFew, "image_shape", "1,9,8"), records(4, 1))
                 .fault()
                 .find("the image has 8 x 8 pixels, fewer than image_shape 1,9,8"),

@@ -6,7 +6,7 @@
 namespace trainyard::boosting {
 namespace {
 
-// SageMaker's list of the library's messages that data or hyperparameters cause.
+// Messages of the library that data or hyperparameters cause, by SageMaker's list.
 constexpr std::string_view kCustomerErrors[] = {
     "label must be in [0,1] for logistic regression",
     "label must be in [0, num_class)",
@@ -18,7 +18,7 @@ constexpr std::string_view kCustomerErrors[] = {
     "TweedieRegression: label must be nonnegative",
     "Parameter reg_lambda should be greater equal to 0",
 };
-// The library says these when a connection to another host ends.
+// The library's messages when a connection to another host ends.
 constexpr std::string_view kLostConnections[] = {"Allreduce failed", "Failed to poll",
                                                  "Broadcast failed", "Connection reset"};
 

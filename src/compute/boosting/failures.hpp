@@ -1,4 +1,4 @@
-// Decides which failures of a job are the customer's, with SageMaker's texts.
+// Decides which failures of a job are the customer's, and writes them with SageMaker's texts.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -10,12 +10,12 @@
 
 namespace trainyard::boosting {
 
-// Adds SageMaker's text for an exception of the library in training, unless it is one of those that
-// SageMaker counts as errors of the customer.
+// Adds SageMaker's text for an exception of the library during training. Errors that SageMaker
+// counts as the customer's are returned unchanged.
 Error training_failure(Error error);
 
-// Chooses the reason of a failure that all hosts have: the first that is not only the loss of a
-// connection to another host. `messages` by rank; "" for a host without one.
+// Returns the cause of a failure on several hosts: the first message that is not just a lost
+// connection to another host. `messages` are by rank, and "" for a host without an error.
 std::string first_cause(const std::vector<std::string>& messages);
 
 // Returns the text of the failure file: "Customer Error: .." for errors of hyperparameters and

@@ -1,7 +1,7 @@
-// A job of several hosts has two kinds of connections: a group, over which the hosts compare what
-// they have read, agree when to stop, and name the one that fails; and the library's own, over
-// which it adds histograms. When the library loses a connection it cannot say to whom. The group
-// can.
+// The hosts of a job have two kinds of connections: a group, over which they compare what they have
+// read, agree when to stop, and name a host that fails; and the library's own, over which it adds
+// histograms. When the library loses a connection, its error does not name the host. The group's
+// does.
 #include "boosting/job.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ struct Matrices {
   std::optional<DataMatrix> validation;
 };
 
-// Runs the parts of one job, whose options, group and output outlive it.
+// BoostingJob runs one host's part of a job. The options, the group and the output outlive it.
 class BoostingJob {
  public:
   BoostingJob(const BoostingJobOptions& options, const BoostingConfig& config, Group& group,
@@ -67,7 +67,7 @@ class BoostingJob {
     auto matrices = TRY(make_matrices(std::move(tables), agreement.columns));
     TRY(connect().in("connecting the hosts"));
     auto done = train(matrices);
-    // Hosts that wait for this one in the library fail now.
+    // Hosts that wait for this one in the library now fail.
     communicator_.reset();
     if (!done) return explain(std::move(done).error());
     return group_.barrier().in("ending the training on all hosts");
@@ -131,7 +131,7 @@ class BoostingJob {
     return matrices;
   }
 
-  // Starts the tracker on the first host, and joins it.
+  // Starts the tracker if this is the first host, and joins it.
   Result<void> connect() {
     if (group_.size() == 1) return ok();
     const auto& hosts = config_.resources.hosts;
@@ -146,7 +146,7 @@ class BoostingJob {
     return ok();
   }
 
-  // Orders the library's ranks as the hosts are, also beyond nine.
+  // Orders the library's ranks like the hosts, also with more than nine hosts.
   std::string task_id() const {
     std::string number = std::to_string(config_.rank);
     return std::string(5 - std::min<size_t>(5, number.size()), '0') + number + "-" + host_;
@@ -187,14 +187,15 @@ class BoostingJob {
     return ok();
   }
 
-  // The first host reads the checkpoint, or the model of the channel, for all.
+  // Returns the start of the training: the first host reads the checkpoint, or the model of the
+  // channel, and sends it to all.
   Result<TrainingStart> find_start() {
     TrainingStart start;
     if (is_first()) start = TRY(read_start());
     std::array<uint64_t, 2> sizes = {start.model.size(), uint64_t(start.rounds_done)};
     TRY(group_.broadcast(std::as_writable_bytes(std::span(sizes)), 0));
     if (sizes[0] > kModelBytesMax || sizes[1] > INT32_MAX)
-      return corrupt("the first host sent an impossible model");
+      return corrupt("the first host sent an invalid model");
     start.model.resize(sizes[0]);
     start.rounds_done = int64_t(sizes[1]);
     if (sizes[0] > 0) TRY(group_.broadcast(std::as_writable_bytes(std::span(start.model)), 0));
@@ -222,7 +223,8 @@ class BoostingJob {
     return start;
   }
 
-  // Finds the cause of an error of the library among the hosts, or the host that has ended.
+  // Returns the cause of an error of the library: the error of another host, or the host that has
+  // ended.
   Error explain(Error error) {
     if (!error.is(LibraryFault::call)) return error;
     Error own = training_failure(std::move(error));
@@ -266,7 +268,7 @@ Result<void> join_and_train(const BoostingJobOptions& options, Clock& clock,
   }
   if (!group) return std::move(group).error();
   auto done = BoostingJob(options, config, **group, clock, stop, print).run();
-  // The other ranks fail at once, with the same message.
+  // Makes the other ranks fail at once, with the same message.
   if (!done) (*group)->abandon(done.error().message);
   return done;
 }

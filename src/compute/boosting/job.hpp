@@ -29,18 +29,19 @@ struct BoostingJobOptions {
   std::string base;           // /opt/ml
   std::string shared_value;   // a secret of this job, equal on all of its hosts: its ARN
   std::string activity = {};  // the activity table of its host; "": none
-  int cpus = 1;               // this machine's processors
-  uint64_t memory = 0;        // of this host, in bytes; 0: unknown
+  int cpus = 1;               // processors of this machine
+  uint64_t memory = 0;        // bytes of this host; 0: unknown
 };
 
-// On which the hosts of a job listen, and the tracker as in SageMaker's images.
+// The ports on which the hosts of a job listen, and the tracker, as in SageMaker's images.
 inline constexpr uint16_t kBoostingPort = 7834;
 inline constexpr uint16_t kTrackerPort = 9099;
-// After `stop` is set, training ends after the round. A host that cannot agree with the others
-// within this time ends alone.
+// After `stop` is set, training ends after the current round. A host that cannot agree with the
+// others within this time ends alone.
 inline constexpr Duration kBoostingStopTimeout =
     60s;  // SageMaker sends SIGKILL 120 s after SIGTERM
-// Reading a channel may take as long as a job may run, and hosts do not wait for each other before.
+// Hosts first communicate after reading their channels, and reading may take as long as a job may
+// run.
 inline constexpr Duration kBoostingPeerTimeout = 24h * 28;
 
 Result<void> run_boosting_job(const BoostingJobOptions& options, Clock& clock,

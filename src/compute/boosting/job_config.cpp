@@ -24,11 +24,12 @@ Result<ChannelPlan> plan_channel(const std::string& base, const contract::Channe
   const auto method = settings.parameters.find("tree_method");
   plan.decoder.training.is_exact = method != settings.parameters.end() && method->second == "exact";
   const bool is_train = given.name == "train";
-  // AWS: the second column of training data. A cross validation uses both channels.
+  // By AWS's documentation, weights are the second column of the training data only. A cross
+  // validation uses the rows of both channels.
   plan.decoder.has_weights = settings.has_csv_weights && (is_train || settings.folds > 0) &&
                              plan.decoder.format == TableFormat::csv;
-  // Each host evaluates all of a validation channel that all have: metrics are then those of one
-  // host. Rows to train on are divided.
+  // If all hosts have the same validation channel, each evaluates all of its rows, so the metrics
+  // equal those of one host. The rows of the channel `train` are divided.
   if (given.distribution != "ShardedByS3Key" && (is_train || settings.folds > 0)) {
     plan.decoder.rank = uint64_t(config.rank);
     plan.decoder.ranks = config.resources.hosts.size();
@@ -44,7 +45,7 @@ Result<void> read_channels(const std::string& base, std::string_view json, uint6
     } else if (each.name == "train" || each.name == "validation") {
       config.channels[each.name] =
           TRY(plan_channel(base, each, config, memory).in("channel " + each.name));
-    } else if (each.name != "code") {  // which SageMaker's image takes, for scripts
+    } else if (each.name != "code") {  // SageMaker's image accepts this channel, for scripts
       return invalid("Extraneous channel found: " + each.name);
     }
   }
@@ -55,7 +56,7 @@ Result<void> read_channels(const std::string& base, std::string_view json, uint6
   return ok();
 }
 
-// Rejects settings that the library has on one host only.
+// Rejects settings that the library supports on one host only.
 Result<void> check_hosts(const BoostingConfig& config) {
   if (config.resources.hosts.size() < 2) return ok();
   if (config.settings.objective == "survival:cox")

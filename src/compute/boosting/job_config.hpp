@@ -1,6 +1,6 @@
 // Reads the configuration of one host of an XGBoost job.
 //
-// Threads: confined to one. Errors: of files; invalid, with SageMaker's texts.
+// Threads: confined to one. Errors: those of files; invalid, with SageMaker's texts.
 #pragma once
 
 #include <map>
@@ -24,11 +24,11 @@ struct BoostingConfig {
   contract::Resources resources;
   int rank = 0;
   std::map<std::string, ChannelPlan> channels;  // train, validation
-  std::string model_directory;                  // of the channel model; "": without one
+  std::string model_directory;                  // of the channel `model`; "": the job has none
   std::string checkpoints;                      // the directory; "": the job keeps none
 };
 
-// `memory`: of this host, in bytes; 0: unknown.
+// `memory`: bytes of this host; 0: unknown.
 Result<BoostingConfig> read_boosting_config(const std::string& base, uint64_t memory);
 
 }  // namespace trainyard::boosting

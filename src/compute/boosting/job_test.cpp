@@ -1,5 +1,5 @@
-// Jobs of one and of several hosts, whose threads share this process: models, metrics, checkpoints,
-// stops, cross validation, and wrong input.
+// Runs jobs with one host and with several, whose threads share this process. Tests models,
+// metrics, checkpoints, stops, cross validation, and rejected input.
 #include "boosting/job.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ struct Outcome {
   }
 };
 
-// The value of a metric in a line; NaN without one.
+// Returns the value of a metric in a line; NaN if the line does not have it.
 double metric_of(const std::string& line, const std::string& name) {
   const size_t at = line.find("#011" + name + ":");
   if (at == std::string::npos) return std::nan("");
@@ -52,7 +52,7 @@ double metric_of(const std::string& line, const std::string& name) {
   return *parse_double(text.substr(0, text.find('#')));
 }
 
-// The files of the hosts of one job, and their runs.
+// Hosts makes the files of the hosts of one job, and runs them.
 class Hosts {
  public:
   explicit Hosts(size_t count, std::map<std::string, std::string> hyperparameters = {})
@@ -99,7 +99,7 @@ class Hosts {
     return bytes ? *bytes : "";
   }
 
-  // `watch` sees each line of the first host.
+  // `watch` is called with each line of the first host.
   std::vector<Outcome> run(const std::function<void(std::string_view)>& watch = {},
                            std::atomic<bool>* stop = nullptr, uint64_t memory = 0) {
     std::vector<Outcome> outcomes(names_.size());
@@ -132,7 +132,7 @@ class Hosts {
   Json channels_ = Json::object();
 };
 
-// Two classes, on both sides of a curve.
+// Returns rows of two classes, which a curve separates.
 std::string rows(uint64_t seed, int count, bool labelled = true) {
   SeededRandom random(seed);
   std::string csv;
@@ -215,7 +215,7 @@ std::string last_line(size_t hosts, bool sharded) {
   return lines.empty() ? "" : lines.back();
 }
 
-TEST(BoostingJob, HostsTrainTheModelOfOne) {
+TEST(BoostingJob, SeveralHostsTrainTheModelOfOne) {
   const std::string alone = last_line(1, false);
   for (const auto& [hosts, sharded] :
        {std::pair(size_t{2}, true), std::pair(size_t{2}, false), std::pair(size_t{3}, true)}) {
@@ -487,7 +487,7 @@ const WrongJob kWrongJobs[] = {
      "XGB train call failed with exception: Unknown tree updater grow_skmaker"},
 };
 
-TEST(BoostingJob, WrongInputIsTheFailure) {
+TEST(BoostingJob, ReportsInvalidInputAsTheFailure) {
   for (const WrongJob& each : kWrongJobs) {
     Hosts job(1, each.settings);
     job.add_channel("train", each.type);
@@ -499,7 +499,7 @@ TEST(BoostingJob, WrongInputIsTheFailure) {
   }
 }
 
-TEST(BoostingJob, WrongChannelsAndTooLittleMemoryAreTheFailure) {
+TEST(BoostingJob, ReportsInvalidChannelsAndTooLittleMemoryAsTheFailure) {
   Hosts memory(1), none(1), other(1), broken(1);
   memory.add_channel("train", kCsvType);
   memory.write(0, "input/data/train/rows", rows(1, 3000));
@@ -518,7 +518,7 @@ TEST(BoostingJob, WrongChannelsAndTooLittleMemoryAreTheFailure) {
             0u);
 }
 
-TEST(BoostingJob, SomeSettingsNeedASingleHost) {
+TEST(BoostingJob, RejectsSettingsThatNeedASingleHost) {
   const std::pair<std::map<std::string, std::string>, const char*> some[] = {
       {{{"objective", "survival:cox"}},
        "Customer Error: Hyperparameter objective: survival:cox trains on one host only"},
@@ -545,7 +545,7 @@ TEST(BoostingJob, AHostWithoutDataEndsTheJobOfAllHosts) {
   }
 }
 
-TEST(BoostingJob, AWrongRowOnOneHostIsTheFailureOfAll) {
+TEST(BoostingJob, AnInvalidRowOnOneHostIsTheFailureOnAllHosts) {
   Hosts job(2, kBinary);
   job.add_channel("train", kCsvType, true);
   job.write(0, "input/data/train/a", rows(1, 30));

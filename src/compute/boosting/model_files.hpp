@@ -11,7 +11,7 @@ namespace trainyard::boosting {
 
 inline const std::string kModelFile = "xgboost-model";
 
-// Returns the name for a model of a cross validation.
+// Returns the name for one of the models of a cross validation.
 inline std::string model_file_of_fold(size_t fold) {
   return kModelFile + "-" + std::to_string(fold);
 }

@@ -1,4 +1,4 @@
-// A NumberRange is the interval of a hyperparameter, in the notation of SageMaker's errors.
+// A NumberRange is the allowed interval of a hyperparameter, written as in SageMaker's errors.
 //
 // Threads: plain values. Errors: none.
 #pragma once
@@ -9,17 +9,17 @@
 
 namespace trainyard::boosting {
 
-// "3.0", "0.1", "1e-05": a number as Python prints it.
+// Formats a number as Python prints it: "3.0", "0.1", "1e-05".
 std::string python_number(double value);
-// "['a', 'b']"
+// Formats a list as Python prints it: "['a', 'b']".
 std::string python_list(const std::vector<std::string>& texts);
 
 struct NumberRange {
-  std::string_view least, most;  // "": without a limit
+  std::string_view least, most;  // "": unlimited
   bool least_is_open = false, most_is_open = false;
 
   bool contains(double value) const;
-  std::string text() const;  // "(0, 1]", "[0, +inf)"
+  std::string text() const;  // such as "(0, 1]" or "[0, +inf)"
 };
 
 }  // namespace trainyard::boosting

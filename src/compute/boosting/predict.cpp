@@ -36,7 +36,7 @@ Result<std::string> objective_of(const Booster& booster) {
   return config.at(at).get<std::string>();
 }
 
-// Rows of a request: those of csv have all columns of the model.
+// Reads the rows of a request. Rows of csv must have all columns of the model.
 Result<Table> read_request(std::string_view request, const PredictOptions& options,
                            uint64_t columns) {
   DecoderOptions decoder_options;

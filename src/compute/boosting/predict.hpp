@@ -1,4 +1,5 @@
-// Scores the rows of a request, in the formats that SageMaker's endpoints take and return.
+// Scores the rows of a request, in the formats of the requests and replies of SageMaker's
+// endpoints.
 //
 //   content types  text/csv (without labels), text/libsvm, application/x-recordio-protobuf
 //   replies        text/csv               a line for each row; the classes of multi:softprob
@@ -6,8 +7,8 @@
 //                  application/json       {"predictions":[{"score":0.9},{"score":[0.1,0.9]}]}
 //                  application/jsonlines  {"score":0.9}, a line for each row
 //
-// The models of a cross validation score together: by the mean, and classes (multi:softmax) by the
-// majority, the lowest of several.
+// The models of a cross validation are combined: a score is the mean of their scores. A class
+// (multi:softmax) is the one that most models predict, and the lowest of several such classes.
 //
 // Threads: confined to one. Errors: invalid, naming the line; corrupt: not a model.
 #pragma once
@@ -29,7 +30,7 @@ struct PredictOptions {
 
 inline constexpr size_t kRequestBytesMax = size_t{1} << 30;
 
-// The model of a directory, or its models of a cross validation.
+// The model in a directory, or the models of a cross validation.
 struct StoredModel {
   std::vector<Booster> boosters;
   std::string objective;

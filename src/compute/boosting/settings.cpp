@@ -16,7 +16,7 @@ namespace trainyard::boosting {
 namespace {
 
 constexpr size_t kValueShown = 64;
-constexpr size_t kListItemsMax = 10'000;  // of constraints: more than any table has columns
+constexpr size_t kListItemsMax = 10'000;  // items of a list of constraints
 
 constexpr int64_t kClassesMax = 1'000'000;  // each has trees of its own in each round
 
@@ -65,7 +65,7 @@ const Number kNumbers[] = {
 struct Choice {
   const char* name;
   std::vector<std::string> values;
-  std::set<std::string> for_gpus = {};  // SageMaker accepts them, and they need a GPU
+  std::set<std::string> for_gpus = {};  // values that SageMaker accepts and that need a GPU
 };
 
 const std::vector<Choice>& choices() {
@@ -177,7 +177,8 @@ bool contains(const std::vector<std::string>& list, std::string_view text) {
 
 using Given = std::map<std::string, std::string>;
 
-// The values by their own names, without quotes and without those of SDKs.
+// Returns the hyperparameters with aliases replaced, without quotes, and without those that SDKs
+// add.
 Result<Given> plain_names(const Given& given) {
   Given plain;
   for (const auto& [name, text] : given) {
@@ -198,7 +199,7 @@ Result<std::string> check_number(const Number& number, const std::string& text) 
   if (number.is_integer) {
     const auto value = parse_int(trimmed);
     if (!value) return unreadable;
-    // Beyond the int of the library every value is wrong.
+    // The library stores an int: larger values are invalid.
     if (!number.range.contains(double(*value)) || *value > INT32_MAX || *value < INT32_MIN)
       return out_of_range(number.name, std::to_string(*value), number.range.text());
     return std::to_string(*value);
@@ -262,7 +263,7 @@ Result<void> check_updaters(const Given& given, const std::vector<std::string>& 
   return ok();
 }
 
-// "(1,-1,0)" or "[1,-1,0]" -> the text of the library.
+// Converts "(1,-1,0)" or "[1,-1,0]" to the library's format.
 Result<std::string> check_monotone(const std::string& text) {
   std::string inner(trim(text));
   const bool tuple = inner.size() > 1 && inner.front() == '(' && inner.back() == ')';
@@ -378,7 +379,7 @@ Result<void> check_together(const Given& given, BoostingSettings& settings) {
   return ok();
 }
 
-// Returns false for a name that no table has.
+// Returns false for a name that is in no table.
 Result<bool> read_value(const Given& given, const std::string& name, const std::string& text,
                         BoostingSettings& settings) {
   auto& parameters = settings.parameters;
@@ -404,7 +405,7 @@ Result<bool> read_value(const Given& given, const std::string& name, const std::
   return true;
 }
 
-// Moves what is not the library's from its parameters to the members.
+// Moves values that are not parameters of the library to the members.
 void take_own(BoostingSettings& settings) {
   auto& parameters = settings.parameters;
   const auto take = [&](const char* name) -> std::optional<std::string> {
@@ -422,7 +423,7 @@ void take_own(BoostingSettings& settings) {
   settings.saves_on_termination = take("save_model_on_termination") != "false";
   for (const char* name : {"dsplit", "use_dask_gpu_training", "deterministic_histogram",
                            "sampling_method", "sketch_eps"})
-    take(name);  // of GPUs or of older versions: the library of today has none of them
+    take(name);  // for GPUs or older versions; the current library has none of them
   if (const auto found = parameters.find("objective"); found != parameters.end())
     settings.objective = found->second;
   if (const auto found = parameters.find("num_class"); found != parameters.end())

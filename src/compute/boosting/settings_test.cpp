@@ -1,4 +1,4 @@
-// Hyperparameters: SageMaker's names, ranges, defaults and errors.
+// Tests that hyperparameters have SageMaker's names, ranges, defaults and errors.
 #include "boosting/settings.hpp"
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ const Given kDocumented = {{"num_round", "\"100\""},
                            {"use_dask_gpu_training", "false"},
                            {"sagemaker_region", "\"us-east-1\""}};
 
-TEST(Settings, AllDocumentedOnesAreRead) {
+TEST(Settings, ParsesAllDocumentedHyperparameters) {
   const auto settings = parse_boosting_settings(kDocumented);
   ASSERT_TRUE(settings) << settings.error().message;
   const auto& parameters = settings->parameters;
@@ -182,7 +182,7 @@ const Wrong kWrong[] = {
      "Hyperparameter _tuning_objective_metric: 'validation:x' is not a metric of XGBoost"},
 };
 
-TEST(Settings, InvalidValuesAreRejectedWithSageMakersTexts) {
+TEST(Settings, RejectsInvalidValuesWithSageMakersTexts) {
   for (const Wrong& each : kWrong) {
     const std::string error = error_of(each.given);
     EXPECT_EQ(error.find(each.error), 0u) << error << "\n" << each.error;
@@ -191,7 +191,7 @@ TEST(Settings, InvalidValuesAreRejectedWithSageMakersTexts) {
             "Missing required hyperparameter: num_round");
 }
 
-TEST(Settings, AllObjectivesAndMetricsAreKnown) {
+TEST(Settings, AcceptsAllObjectivesAndMetrics) {
   for (const char* objective :
        {"binary:logistic", "binary:logitraw", "binary:hinge", "count:poisson", "rank:pairwise",
         "rank:ndcg", "rank:map", "reg:linear", "reg:squarederror", "reg:logistic", "reg:gamma",
@@ -205,7 +205,7 @@ TEST(Settings, AllObjectivesAndMetricsAreKnown) {
   EXPECT_FALSE(is_maximized("error@0.5"));
 }
 
-TEST(PythonNumber, EqualsPythons) {
+TEST(PythonNumber, MatchesPythonsOutput) {
   const std::pair<double, const char*> known[] = {
       {3, "3.0"},       {0.1, "0.1"},       {0, "0.0"},      {-2.5, "-2.5"},
       {1e-5, "1e-05"},  {0.0001, "0.0001"}, {1e16, "1e+16"}, {1e15, "1000000000000000.0"},

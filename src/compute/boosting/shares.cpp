@@ -23,12 +23,13 @@ Error without_data(const std::string& host, const char* channel) {
                  "hosts with ShardedByS3Key, or fewer hosts");
 }
 
-// Compares one channel over the hosts, whose features all have `columns` of the first dense host.
+// Checks a host's share of a channel: it has rows, and if these are dense, they have as many
+// features as the rows of the channel `train` on the first host.
 Result<void> compare(const ChannelShare& share, const ChannelShare& first, const std::string& host,
                      const std::string& first_host, const char* channel) {
   if (share.rows == 0) return without_data(host, channel);
   if (share.columns > kColumnsMax || share.rows > kRowsMax)
-    return corrupt("host " + host + " has an impossible number of rows or columns");
+    return corrupt("host " + host + " sent an invalid number of rows or columns");
   if (!share.is_sparse && share.columns != first.columns)
     return invalid(std::string("channel ") + channel + ": host " + host + " has rows of " +
                    std::to_string(share.columns) + " features, but the channel train on " +

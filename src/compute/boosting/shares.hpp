@@ -1,4 +1,4 @@
-// The hosts of a job compare what each has read, before they train.
+// Compares what the hosts of a job have read, before they train.
 //
 // Threads: pure functions. Errors: invalid, naming a host.
 #pragma once
@@ -23,7 +23,7 @@ ChannelShare share_of(const Table& table);
 
 struct HostShare {
   ChannelShare train;
-  bool stopped = false;  // before all was read
+  bool stopped = false;  // `stop` was set before all was read
   bool has_validation = false;
   ChannelShare validation;
 };
@@ -31,11 +31,11 @@ std::string encode(const HostShare& share);
 Result<HostShare> decode_share(const std::string& text);
 
 struct Agreement {
-  bool stopped = false;  // a host was: then nothing else is known
-  uint64_t columns = 0;  // the most that a host has
-  uint64_t rows = 0;     // of the channel train on all hosts
+  bool stopped = false;  // `stop` was set on a host: the other members are unset
+  uint64_t columns = 0;  // the largest number of a host
+  uint64_t rows = 0;     // rows of the channel `train` on all hosts
 };
-// `shares` and `hosts` by rank.
+// `shares` and `hosts` (names) are by rank.
 Result<Agreement> agree(const std::vector<HostShare>& shares,
                         const std::vector<std::string>& hosts);
 

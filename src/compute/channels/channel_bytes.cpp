@@ -34,7 +34,7 @@ Result<void> read_all(const os::File& file, bool is_pipe, const std::atomic<bool
     if (is_pipe && !TRY(is_readable(file))) continue;
     const ssize_t count = ::read(file.descriptor(), piece.data(), piece.size());
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (count < 0) return from_errno("reading it");
+    if (count < 0) return from_errno("reading the file");
     if (count == 0) return take.finish();
     TRY(take.push(std::string_view(piece).substr(0, size_t(count))));
   }
@@ -44,10 +44,10 @@ Result<void> read_all(const os::File& file, bool is_pipe, const std::atomic<bool
 Result<void> read_regular(const std::string& path, const std::atomic<bool>& stop,
                           const TakeBytes& take) {
   const os::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-  if (!file) return from_errno("opening it");
+  if (!file) return from_errno("opening the file");
   struct stat found {};
-  if (::fstat(file.descriptor(), &found) != 0) return from_errno("reading its size");
-  if (!S_ISREG(found.st_mode)) return invalid("it is not a regular file");
+  if (::fstat(file.descriptor(), &found) != 0) return from_errno("reading the file's size");
+  if (!S_ISREG(found.st_mode)) return invalid("not a regular file");
   return read_all(file, false, stop, take);
 }
 
@@ -80,7 +80,8 @@ Result<void> read_file(const ChannelFiles& channel, const std::string& file,
   return read_regular(path, stop, take).in(shorten(file, kFileNameShown));
 }
 
-// The writer of a FIFO opens it when it has data: until then there is no end of file.
+// The writer opens the FIFO when it has data. Until then, read() returns 0, which is not the end of
+// the file.
 Result<void> read_pipe(const ChannelFiles& channel, const std::atomic<bool>& stop,
                        const TakeBytes& take) {
   const std::string path = channel.data + "/" + channel.name + "_0";

@@ -133,7 +133,7 @@ Result<Tensor> read_value(std::string_view message) {
   return found;
 }
 
-// An entry of map<string, Value>: nothing if its key is not `wanted`.
+// Reads an entry of map<string, Value>. Returns nothing if its key is not `wanted`.
 Result<std::optional<Tensor>> read_entry(std::string_view message, std::string_view wanted) {
   std::string_view key, value;
   for (WireReader reader(message); !reader.at_end();) {
@@ -182,7 +182,7 @@ void append_bytes(std::string& message, uint64_t number, std::string_view text) 
   message += text;
 }
 
-// An entry of map<string, Value> with a Float32Tensor.
+// Encodes an entry of map<string, Value> with a Float32Tensor.
 std::string entry_of(std::string_view name, std::span<const float> values) {
   std::string packed, tensor, value, entry;
   for (const float each : values) append_little_endian(packed, std::bit_cast<uint32_t>(each), 4);

@@ -90,7 +90,7 @@ Result<std::map<std::string, std::string>> decode_metadata(const Json& entry) {
   return metadata;
 }
 
-// Each byte of the data belongs to one tensor.
+// Checks that each byte of the data belongs to exactly one tensor.
 Result<void> check_extents(std::vector<Extent> extents, uint64_t data_bytes) {
   std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -204,7 +204,8 @@ Result<void> save(const Contents& contents, const std::string& path) {
 Result<LoadedFile> load(const std::string& path, size_t bytes_max) {
   LoadedFile file;
   file.bytes = TRY(os::read_file(path, bytes_max));
-  file.bytes.reserve(sizeof(std::string) + 1);  // on the heap, which a move does not copy
+  // allocates on the heap, so that a move does not change the address
+  file.bytes.reserve(sizeof(std::string) + 1);
   file.contents = TRY(decode(file.bytes).in(path));
   return file;
 }

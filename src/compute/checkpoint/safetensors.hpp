@@ -5,9 +5,9 @@
 //                      .., "__metadata__": {"NAME": "TEXT", ..}}, padded with blanks
 //   data               the tensors; offsets count from here
 //
-// docs/formats/safetensors.md has the grammar and the limits. A file whose header is too long,
-// whose tensors overlap or leave a gap, or whose shapes do not fit their offsets is rejected, so
-// two readers cannot see different tensors in it.
+// docs/formats/safetensors.md has the grammar and the limits. A file is rejected if its header is
+// too long, if tensors overlap or leave a gap, or if a shape does not fit its offsets. So all
+// readers see the same tensors in a file.
 //
 // Threads: plain values; pure functions. Errors: corrupt, naming the tensor and the wrong member;
 // exhausted, when a file is larger than the caller allows.
@@ -35,13 +35,13 @@ inline constexpr uint64_t kHeaderBytesMax = 16 << 20;  // 100,000 tensors of 160
 inline constexpr size_t kDimensionsMax = 8;
 inline constexpr size_t kNameBytesMax = 512;
 
-// A view of one tensor's elements, in memory that the caller owns.
+// A TensorView refers to the elements of one tensor, in memory that the caller owns.
 struct TensorView {
   Type type = Type::f32;
   std::vector<uint64_t> shape;  // empty: one element
   std::string_view bytes;
 
-  // Returns the product of the shape. Of a decoded tensor it does not overflow.
+  // Returns the product of the shape, which does not overflow for a decoded tensor.
   uint64_t elements() const;
 };
 
@@ -50,14 +50,15 @@ struct Contents {
   std::map<std::string, std::string> metadata;
 };
 
-// Requires: each tensor has as many bytes as its shape needs; names and shapes are within the
-// limits. Larger types come first, so that every tensor is aligned for its type.
+// Encodes a file. Tensors with larger element types come first, so that every tensor is aligned for
+// its type. Requires: each tensor has as many bytes as its shape needs; names and shapes are within
+// the limits.
 std::string encode(const Contents& contents);
 
-// The tensors are views of `bytes`.
+// Decodes a file. The tensors refer to `bytes`.
 Result<Contents> decode(std::string_view bytes);
 
-// A file in memory, with views of it, which stay valid when it is moved.
+// A LoadedFile is a file in memory. `contents` refers to `bytes`, also after a move.
 struct LoadedFile {
   LoadedFile() = default;
   LoadedFile(LoadedFile&&) = default;
@@ -66,7 +67,7 @@ struct LoadedFile {
   Contents contents;
 };
 
-// Writes durably: a reader sees the whole old file or the whole new one.
+// Writes a file durably and atomically: a reader sees either the old file or the new one.
 Result<void> save(const Contents& contents, const std::string& path);
 Result<LoadedFile> load(const std::string& path, size_t bytes_max);
 

@@ -61,7 +61,7 @@ TEST(Safetensors, EveryTypeAndShapeRoundTrips) {
   }
 }
 
-TEST(Safetensors, LengthsOfAHostileHeaderAllocateNothing) {
+TEST(Safetensors, AllocatesNothingForAHostileHeaderLength) {
   EXPECT_EQ(fault_of("1234567"), "truncated header: the file has 7 bytes");
   std::string huge;
   append_little_endian(huge, ~uint64_t{0}, 8);
@@ -80,7 +80,7 @@ TEST(Safetensors, ShapesThatOverflowAreRejected) {
             "tensor a: data_offsets and shape contain different numbers of bytes");
 }
 
-TEST(Safetensors, EveryByteBelongsToOneTensor) {
+TEST(Safetensors, RejectsBytesThatDoNotBelongToExactlyOneTensor) {
   const auto header = [](std::string_view a, std::string_view b) {
     return R"({"a":{"dtype":"U8","shape":[4],"data_offsets":)" + std::string(a) +
            R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)" + std::string(b) + "}}";
@@ -98,7 +98,7 @@ TEST(Safetensors, EveryByteBelongsToOneTensor) {
             "decoded");
 }
 
-TEST(Safetensors, WrongMembersAreNamed) {
+TEST(Safetensors, NamesInvalidMembers) {
   const auto fault = [](std::string_view entry) {
     return fault_of(file_of(R"({"a":)" + std::string(entry) + "}", 4));
   };

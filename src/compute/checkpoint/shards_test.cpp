@@ -1,4 +1,4 @@
-// Writes shards of tensors and reads them with other borders, and damages their metadata.
+// Writes shards of tensors, reads them on another number of ranks, and damages their metadata.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -19,7 +19,7 @@ std::vector<float> ascending(size_t count) {
   return numbers;
 }
 
-// Files in which `ranks` ranks hold equal parts of a tensor of 12 elements.
+// Returns files in which `ranks` ranks have equal parts of a tensor of 12 elements.
 std::vector<ShardFile> files_of(int ranks, const std::vector<float>& numbers) {
   std::vector<ShardFile> files;
   const size_t count = numbers.size() / size_t(ranks);
@@ -32,7 +32,7 @@ std::vector<ShardFile> files_of(int ranks, const std::vector<float>& numbers) {
   return files;
 }
 
-TEST(Shards, AreReadWithOtherBorders) {
+TEST(Shards, AreReadByAnotherNumberOfRanks) {
   const std::vector<float> numbers = ascending(12);
   for (const int ranks : {1, 2, 3, 4, 6})
     for (uint64_t begin = 0; begin < 12; ++begin)
@@ -56,7 +56,7 @@ TEST(Shards, AreReadWithOtherBorders) {
       }
 }
 
-TEST(Shards, MissingAndRepeatedElementsAreNamed) {
+TEST(Shards, NameMissingAndRepeatedElements) {
   const std::vector<float> numbers = ascending(12);
   const auto files = files_of(3, numbers);
   std::vector<float> read(12);
@@ -71,11 +71,11 @@ TEST(Shards, MissingAndRepeatedElementsAreNamed) {
   EXPECT_EQ(message({0, 2}), "tensor w: no file has element 4");
   EXPECT_EQ(message({0, 1}), "tensor w: no file has element 8");
   EXPECT_EQ(message({}), "tensor w: no file has element 0");
-  // As many elements as are needed, but not each of them once.
+  // The number of elements is correct, but one is missing and one is repeated.
   EXPECT_EQ(message({0, 1, 1}), "tensor w: two files have element 4");
 }
 
-TEST(Shards, ShardsOfAnotherModelAreRejected) {
+TEST(Shards, AreRejectedForAnotherModel) {
   const std::vector<float> numbers = ascending(12);
   const auto files = files_of(1, numbers);
   std::vector<float> read(12);
@@ -87,7 +87,7 @@ TEST(Shards, ShardsOfAnotherModelAreRejected) {
             "tensor w is F32 of shape [3,4], but the model needs F32 of shape [4,3]");
 }
 
-TEST(Shards, DamagedMetadataIsCorrupt) {
+TEST(Shards, AreCorruptWithDamagedMetadata) {
   const std::vector<float> numbers = ascending(12);
   const Contents good = encode_shards(files_of(2, numbers)[1]);
   ASSERT_TRUE(decode_shards(good));

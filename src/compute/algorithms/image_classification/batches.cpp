@@ -12,8 +12,7 @@
 namespace trainyard::algorithms {
 namespace {
 
-// Mean and deviation of the red, green and blue of photographs; those of grey images are in
-// between.
+// Mean and standard deviation of a colour in photographs. The values of grey images are in between.
 struct Range {
   float mean, deviation;
 };

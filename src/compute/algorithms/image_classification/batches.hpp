@@ -1,11 +1,12 @@
-// Reads batches of images as tensors: decoded, resized, cropped, normalised.
+// Reads batches of images as tensors: decodes, resizes, crops and normalises them.
 //
-// Training needs images that are at least as large as image_shape; the middle is used, or with
-// augmentation a random part, flipped half of the time. Scoring resizes any image to image_shape.
-// Random choices depend on seed, epoch and image, not on the rank.
+// Images for training must be at least as large as image_shape. The central part is used; with
+// augmentation, a random part, which is flipped with probability 1/2. Images to score have any size
+// and are resized to image_shape. Random choices depend on the seed, the epoch and the image, but
+// not on the rank.
 //
-// Threads: from anywhere. Errors: of files and images, naming the image; invalid, for images that
-// are smaller than image_shape and for wrong labels.
+// Threads: any. Errors: those of files and images, naming the image; invalid, for images that are
+// smaller than image_shape and for invalid labels.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ struct Preparation {
 // Checks that every image has one label, an integer from 0 to classes - 1.
 Result<void> check_labels(const images::Collection& collection, int64_t classes);
 
-// Returns an image of the shape. Without `seed`, the middle of the image.
+// Returns an image of the shape. Without `seed` it is the central part.
 Result<images::Image> prepare(std::string_view bytes, const Preparation& preparation,
                               std::optional<uint64_t> seed);
 // Returns an image of the shape for scoring.
@@ -45,7 +46,8 @@ Result<images::Image> prepare_for_scoring(std::string_view bytes, const ImageSha
 // Writes the pixels as normalised planes. Requires: (channels, height, width) floats at `out`.
 void write_planes(const images::Image& image, float* out);
 
-// With `epoch_seed`, random choices are made if the preparation requests augmentation.
+// Reads and prepares the images with these indices. `epoch_seed` seeds the augmentation; without it
+// there is none.
 Result<Batch> read_batch(const images::Collection& collection, std::vector<uint32_t> indices,
                          const Preparation& preparation, std::optional<uint64_t> epoch_seed);
 

@@ -1,5 +1,5 @@
-// Decides after each epoch whether a training ends early: when the accuracy has not grown by more
-// than a tolerance for some epochs.
+// EarlyStopping decides after each epoch whether the training ends early: it does when the accuracy
+// has not grown by more than a tolerance for a number of epochs.
 //
 // Threads: confined to one. Errors: none.
 #pragma once
@@ -14,11 +14,12 @@ class EarlyStopping {
     bool enabled = false;
     int64_t min_epochs = 10;
     int64_t epochs_without_growth_max = 5;
-    double tolerance = 0;  // relative growth that counts as none
+    double tolerance = 0;  // relative growth up to this does not count as growth
   };
   explicit EarlyStopping(Settings settings) : settings_(settings) {}
 
-  // Requires: one call for each epoch, in order.
+  // Returns true if the training ends after this epoch. Requires: one call for each epoch, in
+  // order.
   bool ends_after(double accuracy) {
     ++epochs_;
     if (epochs_ == 1 || accuracy > best_ * (1 + settings_.tolerance)) {

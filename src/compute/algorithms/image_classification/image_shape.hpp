@@ -1,6 +1,6 @@
 // Defines the size of the images that a network reads.
 //
-// Threads: plain values; pure functions. Errors: invalid, with the text.
+// Threads: plain values; pure functions. Errors: invalid, quoting the text.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct ImageShape {
   bool operator==(const ImageShape&) const = default;
 };
 
-// "3,224,224": channels, height, width.
+// Parses "3,224,224": channels, height, width.
 Result<ImageShape> parse_image_shape(std::string_view text);
 std::string to_string(const ImageShape& shape);
 

@@ -23,7 +23,7 @@ constexpr size_t kConfigBytesMax = 1 << 20;  // AWS allows 100 hyperparameters o
 constexpr std::string_view kRecords = "application/x-recordio";
 constexpr std::string_view kImage = "application/x-image";
 constexpr int64_t kPixelsOfThreadMin = 32'768;  // 32 images of 32 x 32 pixels
-constexpr uint64_t kSeed = 1;  // SageMaker's algorithm has no hyperparameter for it
+constexpr uint64_t kSeed = 1;  // SageMaker's algorithm has no hyperparameter for the seed
 
 struct JobConfig {
   ClassifierSettings settings;
@@ -123,8 +123,9 @@ std::string checkpoint_name(int64_t epoch) {
   return name;
 }
 
-// Divides the processors among the ranks of this machine. Small batches use fewer: threads that
-// wait for each other after each layer cost more than they gain, on a loaded machine by far.
+// Divides the processors among the ranks of this machine. Small batches use fewer threads: these
+// wait for each other after each layer, which costs more than it gains, above all on a loaded
+// machine.
 void use_processors(const Group& group, const ClassifierSettings& settings, int cpus) {
   const auto& hosts = group.hosts();
   const auto local = std::count(hosts.begin(), hosts.end(), hosts[size_t(group.rank())]);
@@ -192,7 +193,7 @@ Result<void> join_and_train(const ClassifierJobOptions& options, Clock& clock,
   }
   if (!group) return std::move(group).error();
   auto done = train(options, config, **group, clock, stop, print);
-  // The other ranks fail at once, with the same message.
+  // Makes the other ranks fail at once, with the same message.
   if (!done) (*group)->abandon(done.error().message);
   return done;
 }

@@ -25,10 +25,10 @@ struct ClassifierJobOptions {
   std::string base;           // /opt/ml
   std::string shared_value;   // a secret of this job, equal on all of its hosts: its ARN
   std::string activity = {};  // the activity table of its host; "": none
-  int cpus = 1;               // this machine's processors
+  int cpus = 1;               // processors of this machine
 };
 
-// On which the ranks of a job listen.
+// The port on which the ranks of a job listen.
 inline constexpr uint16_t kClassifierPort = 7831;
 // After `stop` is set, all hosts end after the same step. A host that cannot agree with the others
 // within this time ends alone.

@@ -6,7 +6,7 @@ namespace trainyard::algorithms {
 namespace {
 
 constexpr const char* kFormat = "trainyard-image-classification";
-constexpr uint64_t kAnySeed = 1;  // a file replaces the parameters
+constexpr uint64_t kAnySeed = 1;  // the parameters are then replaced by the file's
 
 Result<std::string> text_at(const checkpoint::Contents& contents, const std::string& name) {
   const auto found = contents.metadata.find(name);

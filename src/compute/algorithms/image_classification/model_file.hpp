@@ -1,9 +1,10 @@
-// Stores a classifier and reads it again: image-classification.safetensors, whose tensors have
-// torchvision's names and whose texts say how to build the network:
+// Saves and loads classifiers as image-classification.safetensors. The tensors have torchvision's
+// names, and the metadata describes the network:
 //
 //   format trainyard-image-classification   num_layers, image_shape, num_classes
 //
-// Threads: confined to one. Errors: of files; corrupt or invalid, naming what does not fit.
+// Threads: confined to one. Errors: those of files; corrupt or invalid, naming the part that does
+// not fit.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ struct Architecture {
   bool operator==(const Architecture&) const = default;
 };
 
-// "50 layers, images of 3,224,224, 10 classes", for errors.
+// Returns "50 layers, images of 3,224,224, 10 classes", for errors.
 std::string describe(const Architecture& architecture);
 
 Result<void> save_classifier(const Architecture& architecture, const ResNet& network,
@@ -42,7 +43,7 @@ struct Classifier {
 Result<Classifier> load_classifier(const std::string& path);
 // Returns the probability of each class. The image is resized to the network's shape.
 Result<std::vector<float>> score_image(const Classifier& classifier, std::string_view bytes);
-// Reads the weights into a network. Errors: also invalid, if the file is of another architecture.
+// Reads the weights into `network`. Errors: also invalid, if the file has another architecture.
 Result<void> load_weights(const std::string& path, const Architecture& architecture,
                           ResNet& network);
 

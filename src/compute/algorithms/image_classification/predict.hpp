@@ -1,6 +1,6 @@
-// Scores images with a stored classifier, a line of JSON for each.
+// Scores images with a stored classifier, and prints a line of JSON for each.
 //
-// Threads: confined to one. Errors: of the model and the images, naming the file.
+// Threads: confined to one. Errors: those of the model and the images, naming the file.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace trainyard::algorithms {
 
-// Prints {"prediction":[0.1,0.9]}, as SageMaker's endpoint answers, for each image: the probability
-// of each class.
+// Prints the probability of each class for each image, in the format of SageMaker's endpoint:
+// {"prediction":[0.1,0.9]}.
 Result<void> print_predictions(const std::string& model_folder,
                                const std::vector<std::string>& image_paths,
                                const std::function<void(std::string_view line)>& print);

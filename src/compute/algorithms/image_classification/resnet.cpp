@@ -11,10 +11,10 @@
 namespace trainyard::algorithms {
 namespace {
 
-constexpr double kEpsilon = 1e-5;          // of normalisation
+constexpr double kEpsilon = 1e-5;          // added to variances before division
 constexpr double kStatisticsWeight = 0.1;  // the weight of one step in the running statistics
-constexpr int kSmallSideMax = 32;          // of the CIFAR-sized networks
-constexpr int64_t kExpansion = 4;          // of a bottleneck's output
+constexpr int kSmallSideMax = 32;          // pixels; for the CIFAR networks
+constexpr int64_t kExpansion = 4;          // output channels of a bottleneck, relative to its width
 
 struct Depth {
   int64_t layers;
@@ -68,7 +68,7 @@ Result<void> check_shape(int64_t num_layers, const ImageShape& shape) {
 ResNet::ResNet(int64_t num_layers, const ImageShape& shape, int64_t classes, uint64_t seed)
     : seed_(seed) {
   const Depth* depth = depth_of(num_layers);
-  CHECK(depth && check_shape(num_layers, shape), "there is a network of these layers");
+  CHECK(depth && check_shape(num_layers, shape), "a network with this number of layers exists");
   pools_ = !is_small(*depth);
   channels_ = pools_ ? 64 : 16;
   stem_ = pools_ ? add_unit("conv1", "bn1", shape.channels, channels_, 7, 2)
@@ -135,7 +135,7 @@ at::Tensor ResNet::add_parameter(const std::string& name, at::Tensor values) {
   return values;
 }
 
-// Normally distributed numbers by Box and Muller's method.
+// Returns normally distributed numbers, by the Box-Muller transform.
 at::Tensor ResNet::normal(at::IntArrayRef sizes, double deviation) {
   SeededRandom random(fnv1a_step(fnv1a_step(kFnvBasis, seed_), parameters_.size()));
   at::Tensor values = at::empty(sizes, at::kFloat);

@@ -7,11 +7,11 @@
 // Tensors have the names of torchvision's models ("layer1.0.conv1.weight"), so weights of the same
 // architecture can be exchanged. Shortcuts that change the shape are 1 x 1 convolutions.
 //
-// Batch normalisation uses the mean and the variance of the images of one forward pass. Those of
-// all passes of a step, on all ranks, are averaged and then change the running statistics, so every
-// rank has equal ones.
+// Batch normalisation uses the mean and the variance of the images of one forward pass. The running
+// statistics are updated once per step, by the average over all passes on all ranks, so they are
+// equal on every rank.
 //
-// Threads: confined to one at a time. Errors: invalid, for shapes that have no network.
+// Threads: confined to one at a time. Errors: invalid, for shapes that no network supports.
 #pragma once
 
 #include <cstdint>
@@ -36,17 +36,19 @@ class ResNet {
   // Requires: check_shape(num_layers, shape); classes >= 2.
   ResNet(int64_t num_layers, const ImageShape& shape, int64_t classes, uint64_t seed);
 
-  // images: (count, channels, height, width). Returns the logits (count, classes).
-  // Training: adds the statistics of normalisation to collected().
+  // images: (count, channels, height, width). Returns the logits (count, classes). When training,
+  // adds the means and variances of the images to collected().
   at::Tensor forward(const at::Tensor& images, bool training);
 
   const std::vector<parallel::NamedTensor>& parameters() const { return parameters_; }
-  // Parameters, then running means and variances: what a model file stores.
+  // Returns the tensors of a model file: parameters, then running means and variances.
   std::vector<parallel::NamedTensor> stored() const;
 
-  // The sums over the forward passes since the last apply_statistics(), to be summed over ranks.
+  // Returns the sums over the forward passes since the last apply_statistics(). The caller sums
+  // them over the ranks.
   std::span<float> collected();
-  // Changes the running statistics by the means over `passes`, and clears the sums.
+  // Updates the running statistics with the collected sums divided by `passes`, and clears the
+  // sums.
   void apply_statistics(int64_t passes);
 
  private:
@@ -56,7 +58,7 @@ class ResNet {
   };
   struct Normalisation {
     at::Tensor weight, bias;
-    int64_t begin = 0;  // of its means in the statistics; the variances follow
+    int64_t begin = 0;  // index of its means in the statistics; the variances follow
     int64_t channels = 0;
   };
   struct Unit {
@@ -80,15 +82,15 @@ class ResNet {
   at::Tensor normalise(const Normalisation& part, const at::Tensor& input, bool training);
 
   uint64_t seed_;
-  int64_t channels_ = 0;  // after the last block that was added
-  bool pools_ = false;    // after the first convolution
+  int64_t channels_ = 0;  // channels after the last block that was added
+  bool pools_ = false;    // the network pools after the first convolution
   Unit stem_;
   std::vector<Block> blocks_;
   at::Tensor class_weight_, class_bias_;
   std::vector<parallel::NamedTensor> parameters_;
   std::vector<std::string> normalisation_names_;
   std::vector<Normalisation> normalisations_;
-  int64_t statistics_ = 0;  // numbers
+  int64_t statistics_ = 0;  // how many numbers running_ has
   at::Tensor running_;      // means and variances of all normalisations
   at::Tensor collected_;
 };

@@ -10,7 +10,8 @@
 namespace trainyard::algorithms {
 namespace {
 
-constexpr int64_t kCountMax = int64_t{1} << 40;  // of samples and the like: sums do not overflow
+// for counts of samples, epochs and the like: their sums do not overflow
+constexpr int64_t kCountMax = int64_t{1} << 40;
 constexpr int64_t kEpochsMax = 1'000'000;
 constexpr int64_t kClassesMax = 1 << 20;
 
@@ -26,7 +27,7 @@ Read integer(int64_t ClassifierSettings::*member, int64_t least, int64_t most) {
   };
 }
 
-// All of the documented numbers are from 0 to 1.
+// Parses a number from 0 to 1, the range of all documented fractions.
 Result<double> parse_fraction(const std::string& text) {
   const auto value = parse_double(text);
   if (!value || !(*value == *value)) return invalid(in_quotes(text) + " is not of type 'number'");
@@ -49,7 +50,7 @@ Read fraction_of_optimizer(double parallel::OptimizerSettings::*member) {
   };
 }
 
-// Accepts one of `supported`; another one of `documented` is rejected with the reason.
+// Accepts the values in `supported`, and rejects other values in `documented` with the reason.
 Read choice(std::vector<std::string> documented, std::vector<std::string> supported,
             std::string reason, std::function<void(ClassifierSettings&, const std::string&)> set) {
   return [=](ClassifierSettings& settings, const std::string& text) -> Result<void> {

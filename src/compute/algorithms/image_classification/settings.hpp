@@ -1,8 +1,8 @@
 // Parses the hyperparameters of image classification: names, defaults and limits are SageMaker's.
 //
-// Unknown names, missing and wrong values are rejected with the texts of JSON schema validation,
-// which SageMaker's algorithms use. Values that SageMaker accepts and this implementation does not
-// are rejected with the reason.
+// Unknown names and missing or invalid values are rejected with the texts of JSON schema
+// validation, which SageMaker's algorithms use. Values that SageMaker supports and this
+// implementation does not are rejected with the reason.
 //
 // Threads: plain values, pure functions. Errors: invalid, naming the hyperparameter.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace trainyard::algorithms {
 
-// Each does what the one before does, too.
+// Each includes the one before.
 enum class Augmentation : uint8_t { none, crop, crop_color, crop_color_transform };
 
 struct ClassifierSettings {
@@ -33,11 +33,11 @@ struct ClassifierSettings {
   std::vector<int64_t> lr_scheduler_step = {};  // epochs, ascending
   parallel::OptimizerSettings optimizer = {.weight_decay = 1e-4};
   Augmentation augmentation = Augmentation::none;
-  int64_t resize = 0;                // the shortest side in pixels; 0: as the image is
+  int64_t resize = 0;                // pixels of the shorter side after resizing; 0: not resized
   int64_t checkpoint_frequency = 0;  // epochs; 0: only the best model is stored
   bool early_stopping = false;
   int64_t early_stopping_min_epochs = 10;
-  int64_t early_stopping_epochs_max = 5;  // without growth: early_stopping_patience
+  int64_t early_stopping_epochs_max = 5;  // early_stopping_patience: epochs without growth
   double early_stopping_tolerance = 0;
   int64_t top_k = 0;  // 0: not reported
 };

@@ -8,7 +8,7 @@
 namespace trainyard::algorithms {
 namespace {
 
-// Sums over ranks in one allreduce.
+// Values of an epoch, which are summed over the ranks in one allreduce.
 enum Extra : size_t { kLoss, kCorrect, kCorrectK, kStops, kExtras };
 
 template <class... Arguments>

@@ -1,14 +1,16 @@
 // Trains a classifier on all hosts of a job.
 //
-// In each step every rank computes the gradients of its own batches, or parts, of mini_batch_size
-// images; they are summed over the ranks while the backward pass continues, and all ranks apply
-// their mean. Which images belong to a part does not depend on the number of ranks (order.hpp), so
-// one rank with two parts trains the model of two ranks with one, bit for bit (data_parallel.hpp).
+// In each step every rank computes the gradients of its parts, which are batches of mini_batch_size
+// images. Gradients are summed over the ranks while the backward pass continues, and all ranks
+// apply the mean. The images of a part do not depend on the number of ranks (order.hpp), so one
+// rank with two parts trains the same model as two ranks with one part each, bit for bit
+// (data_parallel.hpp).
 //
-// Batches are read ahead on one thread. It prints the log lines of SageMaker's algorithm.
+// The next batch is read on another thread. The trainer prints the log lines of SageMaker's
+// algorithm.
 //
-// Threads: confined to one; `stop` may be set from anywhere. Errors: of the group, the images and
-// the caller's `save`; invalid, when the loss is not finite, naming step, rate and batch.
+// Threads: confined to one; `stop` may be set from anywhere. Errors: those of the group, the images
+// and the caller's `save`; invalid, when the loss is not finite, naming step, rate and batch.
 #pragma once
 
 #include <atomic>
@@ -32,7 +34,7 @@
 
 namespace trainyard::algorithms {
 
-// The images of a channel and the part of them that is this rank's.
+// The images of a channel, and which of them this rank reads.
 struct Channel {
   images::Collection collection;
   Shares shares;
@@ -43,27 +45,29 @@ struct TrainerOptions {
   uint64_t seed = 1;
   int64_t parts = 1;  // batches of each rank in one step
   std::function<void(std::string_view line)> print;
-  // Called on rank 0, when the network is the best so far (epoch 0), and by checkpoint_frequency.
+  // Saves the network; called on rank 0. checkpoint_epoch is 0 for the best network so far, else
+  // the epoch of a checkpoint (checkpoint_frequency).
   std::function<Result<void>(const ResNet& network, int64_t checkpoint_epoch)> save;
 };
 
-inline constexpr int64_t kBatchesPerLine = 20;  // of the log
+// a log line is printed after this number of batches
+inline constexpr int64_t kBatchesPerLine = 20;
 
 class ClassifierTrainer {
  public:
-  // All ranks call it, with equal options. `initial` may be empty.
+  // All ranks call it, with equal options.
   static Result<std::unique_ptr<ClassifierTrainer>> make(TrainerOptions options, Channel train,
                                                          std::optional<Channel> validation,
                                                          std::unique_ptr<ResNet> network,
                                                          collectives::Group& group, Clock& clock);
   ~ClassifierTrainer();
 
-  // Trains to the end, or until `stop` is set on a rank: then all ranks end after the same step.
+  // Trains to the end, or until `stop` is set on any rank: then all ranks end after the same step.
   Result<void> run(const std::atomic<bool>& stop);
 
   const ResNet& network() const { return *network_; }
   int64_t steps_done() const { return steps_done_; }
-  // The accuracy after the last epoch; nothing without a validation channel.
+  // Returns the accuracy after the last epoch; nothing without a validation channel.
   std::optional<double> validation_accuracy() const { return validation_accuracy_; }
 
  private:

@@ -1,4 +1,4 @@
-// A Booster is a model of XGBoost's library, in training or complete.
+// A Booster is a model of XGBoost's library, during training or complete.
 //
 // Threads: confined to one. Errors: invalid, with the library's message; corrupt: the bytes are not
 // a model.
@@ -37,27 +37,27 @@ struct EvaluatedSet {
 
 class Booster {
  public:
-  // The matrices, whose predictions it keeps, outlive it.
+  // The matrices outlive the booster, which caches their predictions.
   static Result<Booster> make(std::span<const DataMatrix* const> matrices);
-  // Replaces the model by a stored one. Parameters are set afterwards.
+  // Replaces the model by a stored one. Call set() afterwards.
   Result<void> load(std::string_view model);
   Result<void> set(const std::string& parameter, const std::string& value);
 
-  // Adds the trees of one iteration, which is a number for the randomness of the round.
+  // Adds the trees of one round. `iteration` seeds the random choices of the round.
   Result<void> update(int64_t iteration, const DataMatrix& train);
-  // Sorted by set, then as the metrics were given.
+  // Returns the metrics, sorted by set, then in the order in which the metrics were set.
   Result<std::vector<Evaluation>> evaluate(int64_t iteration,
                                            const std::vector<EvaluatedSet>& sets);
   Result<Predictions> predict(const DataMatrix& matrix, bool margin = false) const;
 
-  // The iterations that it has; 0 of a linear model.
+  // Returns the number of rounds in the model; 0 for a linear model.
   Result<int64_t> rounds() const;
   Result<uint64_t> columns() const;
-  // The model of its first iterations.
+  // Returns the model of the first `rounds` rounds.
   Result<Booster> first_rounds(int64_t rounds) const;
   Result<std::optional<std::string>> attribute(const std::string& name) const;
   Result<void> set_attribute(const std::string& name, const std::string& value);
-  // The bytes of the library's file without an extension, which all of its versions before 3 read.
+  // Returns the model in the library's binary format, which all of its versions before 3 read.
   Result<std::string> save() const;
   Result<std::string> config() const;  // JSON
 

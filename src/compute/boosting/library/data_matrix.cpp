@@ -13,9 +13,9 @@
 namespace trainyard::boosting {
 namespace {
 
-// The array interface of numpy, in which the library takes memory without a copy of its own.
+// Returns an array in numpy's array interface, from which the library reads memory in place.
 std::string array_of(const void* data, std::vector<uint64_t> shape, const char* type) {
-  // The library refuses a null pointer, also for no bytes.
+  // The library rejects a null pointer, even for 0 bytes.
   static const double kNothing = 0;
   const void* address = data ? data : &kNothing;
   return dump(Json{{"data", {reinterpret_cast<uintptr_t>(address), true}},
@@ -25,7 +25,7 @@ std::string array_of(const void* data, std::vector<uint64_t> shape, const char* 
 }
 
 std::string config_of(int threads) {
-  // NaN, which JSON lacks, is what the library reads.
+  // Not standard JSON: the library expects NaN.
   return "{\"missing\": NaN, \"nthread\": " + std::to_string(threads) + "}";
 }
 
@@ -53,7 +53,7 @@ Result<void> set_floats(void* handle, const char* field, const std::vector<float
   return library_result(XGDMatrixSetFloatInfo(handle, field, values.data(), values.size()));
 }
 
-// The library has a weight for each group: that of its first row.
+// Returns a weight for each group, as the library expects: the weight of the group's first row.
 std::vector<float> weights_of_groups(const Table& table) {
   std::vector<float> weights;
   size_t row = 0;

@@ -16,16 +16,16 @@ namespace trainyard::boosting {
 
 struct MatrixOptions {
   int threads = 1;
-  bool has_bounds = false;  // survival:aft: each label is exact
-  bool has_groups = false;  // ranking: rows without qid are one group
-  uint64_t columns = 0;     // at least this number: that of all hosts
+  bool has_bounds = false;  // survival:aft: the lower and the upper bound are the label
+  bool has_groups = false;  // ranking: if rows have no qid, all are one group
+  uint64_t columns = 0;     // the matrix has at least this number: the largest of all hosts
 };
 
 class DataMatrix {
  public:
   // Frees the features of the table once they are copied, and keeps its labels.
   static Result<DataMatrix> make(Table table, const MatrixOptions& options);
-  // The chosen rows of another matrix, in ascending order. Requires: no groups.
+  // Returns a matrix of the chosen rows, which are in ascending order. Requires: no groups.
   Result<DataMatrix> rows_of(std::span<const int> chosen) const;
 
   uint64_t rows() const { return labels_.size(); }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMessageShown = 400;
 
-// Returns the text after "PATH:LINE: ", or all of it.
+// Returns the text after "PATH:LINE: ", or the whole text if it does not start so.
 std::string_view after_source_line(std::string_view text) {
   const size_t blank = text.find(": ");
   const size_t colon = blank == std::string_view::npos ? blank : text.rfind(':', blank - 1);

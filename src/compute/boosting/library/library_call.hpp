@@ -1,7 +1,7 @@
 // Turns the results of calls of XGBoost's C interface into values.
 //
-// Threads: the library keeps the last error of each thread. Errors: invalid, with the first line of
-// the library's message, without its time and source line.
+// Threads: any; the library stores the last error of each thread. Errors: invalid, with the first
+// line of the library's message, without its time and source line.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace trainyard::boosting {
 
-// "[09:45:00] ../src/objective/x.cu:39: Check failed: a: label must be in [0,1]\nStack trace: .."
-// -> "Check failed: a: label must be in [0,1]"
+// Shortens "[09:45:00] ../src/objective/x.cu:39: Check failed: label must be in [0,1]\
+Stack trace: .." to "Check failed: label must be in [0,1]".
 std::string plain_library_message(std::string_view message);
 
-// The detail of errors of the library.
+// The detail (Error::detail) of errors that the library reports.
 enum class LibraryFault { call };
 
-// Requires: a call on this thread returned `code`.
+// Converts the result of a call. Requires: the last call on this thread returned `code`.
 Result<void> library_result(int code);
 
 }  // namespace trainyard::boosting

@@ -58,7 +58,7 @@ double MetricSums::r2() const {
   return sums_[2] > 0 ? 0 : 1;
 }
 
-// The mean over the classes that occur, among the labels or the predictions.
+// Returns the mean score of the classes that occur among the labels or the predictions.
 template <class Score>
 double MetricSums::macro(Score score) const {
   double sum = 0, count = 0;

@@ -1,7 +1,7 @@
-// Computes the metrics that SageMaker adds to those of XGBoost's library: accuracy, f1, r2 and the
-// like, as scikit-learn defines them, without weights.
+// Computes the metrics that SageMaker adds to the metrics of XGBoost's library: accuracy, f1, r2
+// and others, as scikit-learn defines them, without weights.
 //
-// MetricSums holds sums over rows, so those of several hosts are added.
+// MetricSums has only sums over rows, so the sums of several hosts can be added.
 //
 // Threads: plain values. Errors: none.
 #pragma once
@@ -13,23 +13,24 @@
 
 namespace trainyard::boosting {
 
-// True for a metric of this file.
+// Returns true for a metric that this file computes.
 bool is_own_metric(std::string_view metric);
 
 class MetricSums {
  public:
-  // `classes`: 0 for problems without classes, 2 for binary ones.
+  // `classes`: 0 for regression, 2 for binary classification.
   explicit MetricSums(size_t classes);
 
-  // Requires: label and prediction are classes, if there are any.
+  // Requires: label and prediction are classes, if `classes` is not 0.
   void add(double label, double prediction);
-  // To be added element by element to those of other hosts.
+  // Returns the sums, which are added element by element to the sums of other hosts.
   std::span<double> sums() { return sums_; }
-  // Returns NaN where the metric is undefined: without rows, or of classes where there are none.
+  // Returns NaN if the metric is undefined: without rows, or a classification metric with `classes`
+  // 0.
   double value(std::string_view metric) const;
 
  private:
-  // Per class: rows that are it and were predicted as it, rows predicted as it, rows that are it.
+  // Counts of rows per class: true positives, rows predicted as the class, rows of the class.
   double right(size_t each) const { return sums_[kCommon + each]; }
   double predicted(size_t each) const { return sums_[kCommon + classes_ + each]; }
   double actual(size_t each) const { return sums_[kCommon + 2 * classes_ + each]; }
@@ -40,7 +41,8 @@ class MetricSums {
   template <class Score>
   double macro(Score score) const;
 
-  static constexpr size_t kCommon = 5;  // rows, right ones, squared errors, labels, their squares
+  // rows, correct rows, squared errors, labels, squared labels
+  static constexpr size_t kCommon = 5;
   size_t classes_;
   std::vector<double> sums_;
 };

@@ -1,4 +1,5 @@
-// Rows of csv, libsvm and records, whole and damaged, in pieces of any size; and their memory.
+// Decodes valid and damaged rows of csv, libsvm and records, in pieces of any size, and tests the
+// estimates of memory.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +19,7 @@ std::string shown(float value) {
   return text;
 }
 
-// "1:0=5,1=6|0*2:1=7|": label, "*" weight, and features by column; or the error.
+// Formats a table as "1:0=5,1=6|0*2:1=7|": label, "*" weight, and features by column.
 std::string shown(const Table& table) {
   std::string text;
   for (size_t row = 0; row < table.rows(); ++row) {
@@ -62,7 +63,7 @@ std::string framed(const std::string& message) {
          std::string(record_padding(message.size()), '\0');
 }
 
-TEST(TableFormat, ContentTypesEqualSageMakers) {
+TEST(TableFormat, AcceptsSageMakersContentTypes) {
   const std::pair<const char*, TableFormat> known[] = {
       {"", TableFormat::libsvm},
       {"libsvm", TableFormat::libsvm},
@@ -125,7 +126,7 @@ TEST(TableDecoder, GroupsAreConsecutiveRowsOfOneQid) {
             "line 2: either all rows of a channel have a qid, or none");
 }
 
-TEST(TableDecoder, RowsAreDealtToRanksAndGroupsStayTogether) {
+TEST(TableDecoder, DividesRowsAmongRanksAndKeepsGroupsTogether) {
   DecoderOptions first = kCsv;
   first.ranks = 2;
   DecoderOptions second = first;
@@ -145,7 +146,7 @@ struct WrongRows {
   const char* error;
 };
 
-TEST(TableDecoder, WrongRowsAreNamed) {
+TEST(TableDecoder, NamesInvalidRows) {
   DecoderOptions weighted = kCsv, classes = kCsv, logistic = kLibsvm, gamma = kCsv;
   weighted.has_weights = true;
   classes.labels = label_rule("multi:softprob", 3);
@@ -197,7 +198,7 @@ TEST(TableDecoder, WrongRowsAreNamed) {
   }
 }
 
-TEST(TableDecoder, MemoryThatDoesNotSufficeIsSaid) {
+TEST(TableDecoder, ReportsTooLittleMemory) {
   DecoderOptions options = kCsv;
   options.memory = 100'000;
   std::string csv;
@@ -221,7 +222,7 @@ TEST(Table, MemoryGrowsWithRowsAndBins) {
   EXPECT_GE(training_bytes(large, {.is_exact = true}), large.values.size() * 16);
 }
 
-TEST(Table, IsAppended) {
+TEST(Table, AppendsRowsOfAnotherTable) {
   Table left, right;
   rows_of("1 0:5\n", kLibsvm, 1 << 20, &left);
   rows_of("0:3 1:7\n2 4:1\n", kLibsvm, 1 << 20, &right);

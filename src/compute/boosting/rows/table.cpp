@@ -8,9 +8,9 @@ namespace trainyard::boosting {
 namespace {
 
 constexpr uint64_t kLibraryValueBytes = 8;         // a column number and a value
-constexpr uint64_t kLibraryRowBytes = 8 + 2 * 16;  // its start, and gradients and their copy
+constexpr uint64_t kLibraryRowBytes = 8 + 2 * 16;  // its start; its gradients and a copy of them
 constexpr uint64_t kHistogramBinBytes = 16;        // two sums
-constexpr uint64_t kHistogramsAtOnce = 32;  // of the nodes of a level; the library frees others
+constexpr uint64_t kHistogramsAtOnce = 32;  // of the nodes of a level; the library frees the others
 
 }  // namespace
 
@@ -23,7 +23,7 @@ uint64_t training_bytes(const Table& table, const MemoryOptions& options) {
   const uint64_t index = options.is_exact ? count * kLibraryValueBytes
                                           : count * (table.is_sparse ? 4 : bin_bytes) +
                                                 all_bins * kHistogramBinBytes * kHistogramsAtOnce;
-  // The table is freed once the library has its copy, before there are bins.
+  // The table is freed when the library has its copy, before the library makes bins.
   const uint64_t copy = count * kLibraryValueBytes + table.rows() * kLibraryRowBytes;
   return copy + std::max(table.bytes(), index);
 }

@@ -1,8 +1,9 @@
 // A Table holds the rows of a channel in memory: features, labels, weights and groups.
 //
-// Rows are dense, with NaN for a missing value, or sparse, with a column number for each value.
+// Rows are either dense, with NaN for a missing value, or sparse, with a column number for each
+// value.
 //
-// Threads: plain values; const calls from anywhere.
+// Threads: plain values; const calls from any thread.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +12,16 @@
 
 namespace trainyard::boosting {
 
-// More would take gigabytes for histograms alone; the library numbers columns by 32 bits.
+// More columns would need gigabytes for the histograms alone. The library's column numbers have 32
+// bits.
 inline constexpr uint64_t kColumnsMax = 10'000'000;
 
 struct Table {
   bool is_sparse = false;
-  uint64_t columns = 0;  // of features; of sparse rows: the highest number plus one
+  uint64_t columns = 0;  // feature columns; for sparse rows the highest column number plus one
   std::vector<float> values;
-  std::vector<uint32_t> numbers;    // of the columns of sparse values
-  std::vector<uint64_t> starts{0};  // of sparse rows among the values, and their end
+  std::vector<uint32_t> numbers;    // column numbers of the sparse values
+  std::vector<uint64_t> starts{0};  // where each sparse row starts in `values`, then their end
   std::vector<float> labels;
   std::vector<float> weights;        // empty, or one per row
   std::vector<uint32_t> group_rows;  // empty, or the number of rows of each group (qid) in order
@@ -34,14 +36,14 @@ struct Table {
 
 struct MemoryOptions {
   int64_t max_bin = 256;
-  bool is_exact = false;  // tree_method exact, which keeps sorted columns
+  bool is_exact = false;  // tree_method exact, which stores sorted columns
 };
 
-// Estimates the memory of a host that trains on a table of this size: the
-// table, the library's copy of it, and its bins or sorted columns. Units: bytes.
+// Estimates the bytes of memory for training on a table of this size: the table, the library's copy
+// of it, and the library's bins or sorted columns.
 uint64_t training_bytes(const Table& table, const MemoryOptions& options);
 
-// Moves the rows of `other`, which has the same form, behind those of `table`.
+// Appends the rows of `other` to `table`. Requires: both are sparse, or both are dense.
 void append(Table& table, Table other);
 
 }  // namespace trainyard::boosting

@@ -28,7 +28,7 @@ bool parse_float(std::string_view cell, float& number) {
 
 std::string shown(std::string_view cell) { return "'" + shorten(cell, kCellShown) + "'"; }
 
-// "3" rather than "3.0": labels are mostly classes.
+// Formats whole numbers as "3" rather than "3.0": most labels are classes.
 std::string label_text(double label) {
   std::string text = python_number(label);
   if (text.ends_with(".0")) text.resize(text.size() - 2);
@@ -41,7 +41,7 @@ char find_delimiter(std::string_view line) {
   return ',';
 }
 
-// The next token between blanks of `line`, which loses it; empty at the end.
+// Removes the next token between blanks from `line` and returns it; empty at the end.
 std::string_view take_token(std::string_view& line) {
   const size_t start = line.find_first_not_of(" \t");
   if (start == std::string_view::npos) return {};
@@ -137,7 +137,7 @@ Result<void> TableDecoder::check_memory() const {
                    " of this host: use a larger instance, or more of them with ShardedByS3Key");
 }
 
-// dense_ or sparse_ have the features of the row.
+// Adds a row, whose features are in dense_ or sparse_.
 Result<void> TableDecoder::add_row(double label, std::optional<double> weight,
                                    std::optional<uint64_t> group) {
   TRY(check_label(label));
@@ -198,7 +198,7 @@ Result<void> TableDecoder::take_csv(std::string_view line) {
     return invalid("the row has " + std::to_string(columns) + " columns, but " +
                    (options_.has_weights ? "a label, a weight" : "a label") +
                    " and at least one feature are needed");
-  if (dense_.size() > kColumnsMax) return exhausted("the row has more columns than 10000000");
+  if (dense_.size() > kColumnsMax) return exhausted("the row has more than 10000000 columns");
   if (table_.columns == 0) table_.columns = dense_.size();
   if (dense_.size() != table_.columns)
     return invalid("the row has " + std::to_string(columns) + " columns, but those before have " +
@@ -281,7 +281,7 @@ Result<void> TableDecoder::take_record(std::string_view message) {
     return invalid("a sparse record has " + std::to_string(keys.size()) + " keys and " +
                    std::to_string(values.size()) + " values");
   if (values.size() > kColumnsMax || (!shape.empty() && shape.back() > kColumnsMax))
-    return exhausted("a record has more features than 10000000");
+    return exhausted("a record has more than 10000000 features");
   sparse_.clear();
   for (size_t i = 0; i < values.size(); ++i) {
     const uint64_t number = keys.empty() ? i : keys[i];

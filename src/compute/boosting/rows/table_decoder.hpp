@@ -6,10 +6,11 @@
 //   libsvm              label[:weight] [qid:group] column:value ..
 //   recordio-protobuf   records with features and a label, dense or sparse
 //
-// The delimiter of csv is the first of , tab ; | and blank that the first line of a file has.
+// The delimiter of csv is the first of comma, tab, semicolon, | and blank that occurs in the first
+// line of a file.
 //
 // Threads: confined to one. Errors: invalid, corrupt or exhausted, naming the line or record.
-// Memory: the table's, and at most kLineBytesMax and one piece.
+// Memory: the table, and at most kLineBytesMax and one piece.
 #pragma once
 
 #include <cstddef>
@@ -35,13 +36,13 @@ enum class TableFormat : uint8_t { csv, libsvm, records };
 // Errors: invalid, with SageMaker's texts.
 Result<TableFormat> parse_table_format(std::string_view content_type);
 
-// A LabelRule says which labels an objective takes.
+// A LabelRule is the range of labels that an objective accepts.
 struct LabelRule {
   double least = 0, most = 0;
   bool least_is_open = false;
   bool has_least = false, has_most = false;
   bool is_integer = false;
-  std::string text;  // of the error
+  std::string text;  // text of the error for other labels
 
   bool accepts(double label) const;
 };
@@ -49,23 +50,24 @@ LabelRule label_rule(std::string_view objective, int64_t classes);
 
 struct DecoderOptions {
   TableFormat format = TableFormat::libsvm;
-  bool has_weights = false;  // of csv
+  bool has_weights = false;  // csv only: the second column is the weight
   bool has_labels = true;    // false: a request, whose rows have features only
   LabelRule labels;
-  // Rows are dealt to the ranks in turn, for a channel that all hosts have.
+  // Row i goes to rank i % ranks, for a channel that all hosts have. (Groups stay on one rank.)
   uint64_t rank = 0, ranks = 1;
-  uint64_t memory = 0;  // of this host, in bytes; 0: unknown
+  uint64_t memory = 0;  // bytes of this host; 0: unknown
   MemoryOptions training;
 };
 
 class TableDecoder {
  public:
-  // The table and the options outlive it. `rows_before`: of earlier files of the channel.
+  // The table and the options outlive it. `rows_before` counts the rows of earlier files of the
+  // channel.
   TableDecoder(const DecoderOptions& options, Table& table, uint64_t rows_before = 0);
   Result<void> push(std::string_view bytes);
-  // After the last piece.
+  // Call after the last piece.
   Result<void> finish();
-  // The rows of the bytes so far, those of other ranks included, and rows_before.
+  // Returns the number of rows read so far, including rows_before and the rows of other ranks.
   uint64_t rows() const { return rows_; }
 
  private:
@@ -85,11 +87,11 @@ class TableDecoder {
   RecordDecoder records_;
   std::string line_;  // the start of a line whose end has not arrived
   char delimiter_ = 0;
-  uint64_t number_ = 0;  // of the line or record
+  uint64_t number_ = 0;  // number of the line or record
   uint64_t rows_;
   std::optional<uint64_t> group_;       // group of the last row that this rank has
   std::optional<uint64_t> group_seen_;  // group of the last row read
-  uint64_t groups_ = 0;                 // in the bytes so far
+  uint64_t groups_ = 0;                 // groups read so far
   std::vector<std::pair<uint32_t, float>> sparse_;
   std::vector<float> dense_;
 };

@@ -1,4 +1,4 @@
-// Decodes any bytes as csv, libsvm and records, in pieces of any size, to the same table.
+// Decodes any bytes as csv, libsvm and records. Pieces of any size must give the same table.
 // decoder: src/compute/boosting/rows/table_decoder.cpp
 #include <cmath>
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace {
 using namespace trainyard;
 using namespace trainyard::boosting;
 
-// One of each rule for labels.
+// Has one objective for each rule for labels.
 constexpr std::string_view kObjectives[] = {
     "count:poisson", "reg:squarederror", "multi:softmax",      "binary:logistic",
     "reg:tweedie",   "reg:gamma",        "reg:squaredlogerror"};

@@ -2,9 +2,8 @@
 //
 //   xgboost-checkpoint.7    the model after round 7, counted from 0; the library's format
 //
-// A file is complete when it has this name: it is written under a name that ends with
-// .sagemaker-ignore before. While the agent uploads a file, which it marks by
-// NAME.sagemaker-uploading, the file is kept.
+// A file with this name is complete: while it is written, its name ends with .sagemaker-ignore. The
+// agent marks a file that it uploads by NAME.sagemaker-uploading; such a file is not deleted.
 //
 // Threads: confined to one. Errors: of files.
 #pragma once
@@ -29,9 +28,10 @@ struct Checkpoint {
 
 class Checkpoints {
  public:
-  // `directory`: "": none are kept.
+  // `directory` "": saves nothing.
   explicit Checkpoints(std::string directory) : directory_(std::move(directory)) {}
-  // The newest ones first, at most kCheckpointsKept. None, if the directory does not exist.
+  // Returns at most kCheckpointsKept checkpoints, newest first; none if the directory does not
+  // exist.
   Result<std::vector<Checkpoint>> list() const;
   Result<void> save(int64_t round, std::string_view model);
 

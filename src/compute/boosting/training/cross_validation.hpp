@@ -1,7 +1,7 @@
 // Trains a model for each fold of a cross validation, on the rows outside of it.
 //
-// Each host divides its own rows, so every fold has rows of each host. The means of the metrics of
-// each round of folds are printed as a line of their own, as SageMaker does.
+// Each host divides its own rows, so every fold has rows of each host. After each cross validation,
+// a line with the means of the metrics is printed, as SageMaker does.
 //
 // Threads: as train_model. Errors: as train_model; invalid: a host has fewer rows than folds.
 #pragma once
@@ -13,11 +13,11 @@
 
 namespace trainyard::boosting {
 
-// In the order of the folds. After `stop` there are fewer.
+// Returns the models in the order of the folds. After `stop` there are fewer.
 Result<std::vector<TrainedModel>> cross_validate(const TrainerOptions& options,
                                                  const DataMatrix& rows);
 
-// The mean of each metric over models, first of train and then of validation.
+// Returns the mean of each metric over the models, first of train and then of validation.
 std::vector<Evaluation> mean_evaluations(const std::vector<TrainedModel>& models);
 
 }  // namespace trainyard::boosting

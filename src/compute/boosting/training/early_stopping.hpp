@@ -1,4 +1,4 @@
-// EarlyStopping watches a metric, and remembers its best round.
+// EarlyStopping watches a metric, stores its best round, and decides when training stops.
 //
 // Threads: confined to one. Errors: none.
 #pragma once

@@ -13,10 +13,11 @@
 namespace trainyard::boosting {
 namespace {
 
-constexpr const char* kBestRound = "best_iteration";  // attributes that Python's package reads, too
+// an attribute that XGBoost's Python package reads, too
+constexpr const char* kBestRound = "best_iteration";
 constexpr const char* kBestValue = "best_score";
 
-// How predictions become classes.
+// Returns the number of classes of the objective; 0 for regression.
 size_t classes_of(const BoostingSettings& settings) {
   if (settings.classes > 0) return size_t(settings.classes);
   return settings.objective.starts_with("binary:") || settings.objective == "reg:logistic" ? 2 : 0;
@@ -53,7 +54,7 @@ class ModelTrainer {
       TRY(watch(round, trained.evaluations));
       if (is_first() && options_.save_checkpoint)
         TRY(options_.save_checkpoint(round, TRY(booster_.save())).in("saving a checkpoint"));
-      // Hosts stop after the same round: the first one decides on its metrics.
+      // The first host decides by its metrics, so all hosts stop after the same round.
       std::array<double, 2> ends = {options_.stop ? 1.0 : 0.0,
                                     is_first() && stopping_.stops() ? 1.0 : 0.0};
       TRY(options_.group.allreduce(std::span(ends), collectives::Reduction::maximum));
@@ -71,7 +72,7 @@ class ModelTrainer {
     return booster != settings_.parameters.end() && booster->second == "gblinear";
   }
 
-  // The rounds before this job, of the model that it continues, and the best round so far.
+  // Reads from the model the number of rounds before this job, and the best round so far.
   Result<void> resume() {
     if (!is_linear()) rounds_before_ = TRY(booster_.rounds()) - first_round_;
     if (first_round_ == 0) return ok();
@@ -96,7 +97,7 @@ class ModelTrainer {
     return all;
   }
 
-  // The sums over the rows of all hosts.
+  // Returns the sums over the rows of all hosts.
   Result<MetricSums> sums_of(const DataMatrix& matrix, bool as_classes) {
     const size_t classes = as_classes ? classes_of(settings_) : 0;
     MetricSums sums(classes);
@@ -144,7 +145,7 @@ class ModelTrainer {
 Result<void> set_parameters(const TrainerOptions& options, Booster& booster) {
   const BoostingSettings& settings = options.settings;
   TRY(booster.set("nthread", std::to_string(options.threads)));
-  // A resumed job then does not draw the rows of the first rounds again.
+  // Without this, a resumed job would draw the same random rows as in its first rounds.
   TRY(booster.set("seed_per_iteration", "1"));
   for (const auto& [name, value] : settings.parameters)
     TRY(booster.set(name, value).in("Hyperparameter " + name));

@@ -61,7 +61,7 @@ TEST(EarlyStopping, StopsAfterRoundsWithoutABetterValue) {
   EXPECT_FALSE(never.stops());
 }
 
-TEST(Checkpoints, TheLastOnesAreKept) {
+TEST(Checkpoints, KeepTheLastFive) {
   namespace fs = std::filesystem;
   os::TemporaryDirectory folder;
   const std::string path = folder.path() + "/checkpoints";
@@ -114,7 +114,7 @@ TEST(OwnMetrics, MatchScikitLearn) {
   EXPECT_DOUBLE_EQ(values.value("r2"), 1 - 5 / 2.0);
   EXPECT_TRUE(std::isnan(values.value("accuracy")));
   EXPECT_DOUBLE_EQ(sums_of(0, {{1, 1}, {1, 1}}).value("r2"), 1);
-  // A class that does not occur is not counted.
+  // A class that does not occur does not count.
   const auto three = sums_of(4, {{0, 0}, {1, 1}, {2, 1}});
   EXPECT_DOUBLE_EQ(three.value("f1"), (1 + 2 / 3.0 + 0) / 3);
   EXPECT_TRUE(std::isnan(three.value("f1_binary")));
@@ -122,7 +122,7 @@ TEST(OwnMetrics, MatchScikitLearn) {
   EXPECT_FALSE(is_own_metric("auc"));
 }
 
-TEST(OwnMetrics, SumsOfHostsAreAdded) {
+TEST(OwnMetrics, AddSumsOfHosts) {
   auto all = sums_of(2, {{1, 1}, {1, 0}, {0, 0}, {0, 1}});
   auto first = sums_of(2, {{1, 1}, {1, 0}});
   auto second = sums_of(2, {{0, 0}, {0, 1}});
@@ -193,7 +193,7 @@ std::string disagreement(const std::vector<HostShare>& shares) {
                    : agreement.error().message;
 }
 
-TEST(Shares, HostsThatDisagreeAreNamed) {
+TEST(Shares, NameHostsThatDisagree) {
   EXPECT_EQ(disagreement({share(3, 4), share(2, 4)}), "4x5");
   EXPECT_EQ(disagreement({share(3, 4, true), share(2, 9, true)}), "9x5");
   EXPECT_EQ(disagreement({share(3, 4), share(0, 0)}).find("channel train: host algo-2 has no data"),
