@@ -217,7 +217,7 @@ char* trainyard_group_timeline(const trainyard_group* group) {
   return text_for_c(group->group->timeline());
 }
 char* trainyard_group_under_way(const trainyard_group* group) {
-  return text_for_c(group->group->under_way());
+  return text_for_c(group->group->current_operation());
 }
 void trainyard_text_free(char* text) { std::free(text); }
 

@@ -26,7 +26,7 @@ ActivitySlot* take_slot(ActivitySlot* slots, uint64_t rank_and_one) {
   return nullptr;
 }
 
-// Has one writer, so that no atomic addition is needed.
+// Adds without an atomic addition, since the counter has one writer.
 void add(uint64_t& counter, uint64_t value) {
   const std::atomic_ref shared(counter);
   shared.store(shared.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
@@ -42,7 +42,7 @@ uint64_t nanoseconds_between(ActivityCounter::Time from, ActivityCounter::Time t
   return to > from ? uint64_t(std::chrono::nanoseconds(to - from).count()) : 0;
 }
 
-// A number that no other counter of this process has, and that tells the process.
+// Returns a number that identifies this process, and the counter within it.
 uint64_t next_writer() {
   static std::atomic<uint32_t> counters = 0;
   return uint64_t(::getpid()) << 32 | (counters.fetch_add(1, std::memory_order_relaxed) + 1);
@@ -55,7 +55,7 @@ ActivityCounter::ActivityCounter(const ActivityFile& file, int rank, int ranks) 
   const int descriptor = ::open(file.path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return;
   struct stat status;
-  // Touching a page beyond the end of a shorter file would end the process. An agent of an earlier
+  // A read beyond the end of a shorter file would kill the process (SIGBUS). An agent of an earlier
   // release makes a table without records.
   const off_t bytes =
       ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : 0;
@@ -76,7 +76,7 @@ ActivityCounter::ActivityCounter(const ActivityFile& file, int rank, int ranks) 
   take_record(records[slot - slots], file, rank, ranks);
 }
 
-// A record of another process belongs to a rank that has ended.
+// If another process wrote the record, its rank has ended.
 void ActivityCounter::take_record(CallRecord& record, const ActivityFile& file, int rank,
                                   int ranks) {
   writer_ = next_writer();
@@ -97,7 +97,7 @@ void ActivityCounter::take_record(CallRecord& record, const ActivityFile& file, 
 }
 
 ActivityCounter::~ActivityCounter() {
-  // The writer of a child of fork() is its parent.
+  // After fork(), the record belongs to the parent.
   if (describes() && writer_ >> 32 == uint64_t(::getpid())) {
     store(record_->ranks, 0);
     store(record_->writer, 0);

@@ -1,12 +1,12 @@
 // Counts the collectives of this process in the activity table of its host
-// (base/activity_table.hpp), and describes the current call there, so that a rank that is stuck or
-// slow is seen from outside.
+// (base/activity_table.hpp), and describes the current call there. So the agent of the host can see
+// a rank that is stuck or slow.
 //
-// The record of a rank describes the calls of one group: of the groups of a process the largest,
-// and of these the oldest.
+// The record of a rank describes the calls of one group of the process: the largest, and the oldest
+// if several are equally large.
 //
-// Threads: count() and beat() from anywhere; the other functions are confined to one thread at a
-//          time.
+// Threads: count() and beat() from any thread; the other functions are confined to one thread at a
+// time.
 // Errors:  none: without a table, nothing is counted.
 // Cost:    stores to mapped memory, without system calls or locks.
 #pragma once
@@ -22,7 +22,8 @@
 
 namespace trainyard::collectives {
 
-// The table's file, and the rank that the launcher gave to this process. "": none is kept.
+// The file of the table, and the rank that the launcher gave to this process. Without a path,
+// nothing is counted.
 struct ActivityFile {
   std::string path = {};
   int rank = 0;
@@ -33,7 +34,7 @@ class ActivityCounter {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `rank` and `ranks`: of the group. Fewer than two: its calls are not described.
+  // `rank` and `ranks` are those of the group. The calls of a group of one rank are not described.
   explicit ActivityCounter(const ActivityFile& file, int rank = 0, int ranks = 0);
   ~ActivityCounter();
   ActivityCounter(const ActivityCounter&) = delete;
@@ -41,18 +42,19 @@ class ActivityCounter {
 
   void count();  // one relaxed addition
 
-  // Returns true when calls of this group are described: the caller reads the clock only then.
+  // Returns true if calls of this group are described. Otherwise the caller need not read the
+  // clock.
   bool describes() const;
-  // Announces a call; it begins with enter(), once it is known that its arguments are valid.
+  // Announces a call. The call begins with enter(), after its arguments were checked.
   void announce(Time now);
   void enter(CallKind kind, uint64_t bytes, uint64_t label);
-  // Ends a call that has begun.
+  // Ends the call that enter() began.
   void leave(Time now, bool completed);
-  // Counts one of several calls as completed, and stays inside.
+  // Counts a call as completed without leaving, for a loop of several calls.
   void pass();
-  // Tells that a rank inside a call is alive.
+  // Records that this rank, which is inside a call, is alive.
   void beat();
-  // Excludes a time between calls from the time outside: a message between two ranks.
+  // Counts the time of a message between two ranks as time inside a call, not outside.
   void exclude(Time began, Time ended);
   void set_links(std::span<const LinkLoad> loads);
 
@@ -61,7 +63,7 @@ class ActivityCounter {
 
   void* table_ = nullptr;
   size_t table_bytes_ = 0;
-  uint64_t* collectives_ = nullptr;  // of our slot; nullptr: not counted
+  uint64_t* collectives_ = nullptr;  // the counter in our slot; nullptr: not counted
   CallRecord* record_ = nullptr;     // in our slot; nullptr: calls are not described
   uint64_t writer_ = 0;              // marks the record as ours
   bool announced_ = false;

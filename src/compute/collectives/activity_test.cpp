@@ -41,7 +41,7 @@ class ActivityTest : public testing::Test {
                             testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
-TEST_F(ActivityTest, CountersOfARankShareItsSlot) {
+TEST_F(ActivityTest, CountersOfOneRankShareASlot) {
   ActivityCounter one({path_, 3}), other({path_, 4}), again({path_, 3});
   one.count();
   again.count();
@@ -51,7 +51,7 @@ TEST_F(ActivityTest, CountersOfARankShareItsSlot) {
   EXPECT_EQ(slots().size(), 2u);
 }
 
-TEST_F(ActivityTest, RanksTakeTheirSlotsAtTheSameTime) {
+TEST_F(ActivityTest, RanksMayTakeTheirSlotsConcurrently) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 8; ++rank)
     threads.emplace_back([this, rank] {
@@ -63,7 +63,7 @@ TEST_F(ActivityTest, RanksTakeTheirSlotsAtTheSameTime) {
   for (uint64_t rank = 0; rank < 4; ++rank) EXPECT_EQ(counted(rank), 2'000);
 }
 
-TEST_F(ActivityTest, ATableThatIsFullMissingOrTooShortCountsNothing) {
+TEST_F(ActivityTest, CountsNothingIfTheTableIsFullMissingOrTooShort) {
   std::string full;
   for (uint64_t i = 1; i <= kActivitySlots; ++i) {
     const ActivitySlot slot{i + 1'000, 0, 0, 0};
@@ -98,7 +98,7 @@ TEST_F(ActivityTest, AGroupCountsItsCollectives) {
     else
       EXPECT_TRUE(group.receive(0, BufferView{&value, 1, Type::f32}));
   });
-  EXPECT_EQ(counted(5), 4) << "a message between two is none";
+  EXPECT_EQ(counted(5), 4) << "a message between two ranks does not count";
   groups[0]->count_elsewhere().count();
   both([](Group& group) { EXPECT_TRUE(group.barrier()); });
   EXPECT_EQ(counted(5), 6) << "the count of the caller, and the barrier of the other rank";
@@ -129,10 +129,10 @@ TEST_F(ActivityTest, DescribesTheCurrentCallOfARank) {
   EXPECT_EQ(record.completed, 1u);
   EXPECT_EQ(record.inside_ns, 2'000'000'000u);
   EXPECT_GE(record.outside_ns, 3'000'000'000u);
-  EXPECT_EQ(record.beats, 1u) << "none outside of a call";
+  EXPECT_EQ(record.beats, 1u) << "beats outside of a call do not count";
 }
 
-TEST_F(ActivityTest, AMessageBetweenTwoIsNotTimeOutside) {
+TEST_F(ActivityTest, DoesNotCountMessagesBetweenTwoRanksAsTimeOutside) {
   ActivityCounter counter({path_, 0}, 0, 2);
   const auto now = std::chrono::steady_clock::now();
   counter.announce(now);
@@ -158,17 +158,17 @@ TEST_F(ActivityTest, StoresTheLoadsOfLinks) {
   EXPECT_EQ(record.links[3].busy_bytes, 4u);
 }
 
-TEST_F(ActivityTest, ACallWithInvalidArgumentsDoesNotBegin) {
+TEST_F(ActivityTest, DoesNotBeginACallWithInvalidArguments) {
   ActivityCounter counter({path_, 0}, 0, 2);
   const auto now = std::chrono::steady_clock::now();
   counter.announce(now);
   counter.leave(now, false);
   counter.enter(CallKind::barrier, 0, 1);
-  EXPECT_EQ(calls(0).kind, uint64_t(CallKind::none)) << "it was announced no more";
+  EXPECT_EQ(calls(0).kind, uint64_t(CallKind::none)) << "its announcement was removed";
   EXPECT_EQ(calls(0).completed, 0u);
 }
 
-TEST_F(ActivityTest, TheLargestGroupOfAProcessIsDescribed) {
+TEST_F(ActivityTest, DescribesTheLargestGroupOfAProcess) {
   auto small = std::make_unique<ActivityCounter>(ActivityFile{path_, 2, 1}, 0, 2);
   auto large = std::make_unique<ActivityCounter>(ActivityFile{path_, 2, 2}, 3, 8);
   ActivityCounter equal({path_, 2, 3}, 3, 8);
@@ -184,7 +184,7 @@ TEST_F(ActivityTest, TheLargestGroupOfAProcessIsDescribed) {
   EXPECT_EQ(calls(2).ranks, 0u) << "the group has ended";
 }
 
-TEST_F(ActivityTest, TheRecordOfAnotherProcessIsReplaced) {
+TEST_F(ActivityTest, ReplacesTheRecordOfAnotherProcess) {
   ActivitySlot slot{1, 0, 0, 0};
   CallRecord old;
   old.writer = uint64_t{1} << 32 | 1;  // of process 1, which runs no tests
@@ -199,7 +199,7 @@ TEST_F(ActivityTest, TheRecordOfAnotherProcessIsReplaced) {
   EXPECT_EQ(calls(0).completed, 0u);
 }
 
-TEST_F(ActivityTest, ATableOfAnEarlierAgentHasNoRecords) {
+TEST_F(ActivityTest, WritesNoRecordsToATableOfAnEarlierAgent) {
   write(std::string(kActivityBytes, '\0'));
   ActivityCounter counter({path_, 0}, 0, 2);
   EXPECT_FALSE(counter.describes());

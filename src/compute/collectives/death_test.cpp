@@ -1,5 +1,5 @@
-// Kills a rank before each of its steps, in every plan: all other ranks fail with its name, and
-// none waits forever.
+// Kills a rank before each of its steps, in every plan. All other ranks must fail with its name,
+// and none may wait forever.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -30,10 +30,10 @@ using PartsOf = std::function<Parts(int rank, Bytes& buffer)>;
 enum class Haste {
   ahead,
   behind
-};  // the killed rank runs before the others, or when none of them can make progress
+};  // whether the killed rank runs before the others, or only when none of them can make progress
 
-// An operation in which the killed rank dies after a number of steps, or after all; the other
-// ranks then call a barrier.
+// Executes an operation in which the killed rank dies after a number of steps, or after all steps;
+// the other ranks then call a barrier.
 class Accident {
  public:
   Accident(int ranks, int failed_rank, size_t steps, Haste haste)
@@ -44,14 +44,14 @@ class Accident {
         left_(steps) {
     for (auto& transport : connect_in_memory(ranks)) transports_.push_back(std::move(transport));
     auto& transport = transports_[size_t(failed_rank)];
-    transport = std::make_unique<Mortal>(std::move(transport), [this] {
+    transport = std::make_unique<MortalTransport>(std::move(transport), [this] {
       died_early_ = died_early_ || left_ == 0;
       return left_ == 0 ? false : (--left_, true);
     });
   }
 
-  // Returns true when the rank died before it had finished. `buffers`: of the ranks;
-  // `expected` are their contents after an operation that succeeds.
+  // Returns true if the rank died before it had finished. `buffers` are by rank, and `expected` is
+  // their content after an operation that succeeds.
   bool happen(const PartsOf& parts_of, std::vector<Bytes> buffers,
               const std::vector<Bytes>& expected) {
     const int ranks = int(transports_.size());
@@ -80,7 +80,7 @@ class Accident {
       }
       if (haste_ == Haste::behind) go(failed_rank_);
       if (std::all_of(members_.begin(), members_.end(),
-                      [](const Member& each) { return each.over(); })) {
+                      [](const Member& each) { return each.ended(); })) {
         check(buffers, expected);
         return died_early_;
       }
@@ -96,13 +96,13 @@ class Accident {
     size_t position = 0;
     std::unique_ptr<collectives::Run> run;
     std::string error;
-    bool over() const { return !error.empty() || position == parts.size(); }
+    bool ended() const { return !error.empty() || position == parts.size(); }
   };
 
-  // Returns true when the rank reached its next part or its end.
+  // Returns true if the rank reached its next part or its end.
   bool go(int rank) {
     Member& member = members_[size_t(rank)];
-    if (member.over()) return false;
+    if (member.ended()) return false;
     const Circle::Part& part = member.parts[member.position];
     const Tag tag{member.position < member.operation_parts ? 1u : 2u, 7};
     if (!member.run)
@@ -114,8 +114,8 @@ class Accident {
     if (!advanced) member.error = advanced.error().message;
     member.run.reset();
     if (advanced) ++member.position;
-    // as when a process ends
-    if (rank == failed_rank_ && member.over()) transports_[size_t(rank)].reset();
+    // as at the end of a process
+    if (rank == failed_rank_ && member.ended()) transports_[size_t(rank)].reset();
     return true;
   }
 
@@ -170,7 +170,7 @@ Buffers whole(Bytes& buffer, Type type = Type::f32) {
   return {buffer.data(), 0, buffer.data(), 0, type, Reduction::sum, 0};
 }
 
-TEST(Death, ARankThatDiesBeforeAnyStepOfAPlanFailsAllOthersByName) {
+TEST(Death, AllRanksNameTheOneThatDiesBeforeAnyStepOfAPlan) {
   size_t deaths = 0;
   for (const int ranks : {2, 3, 4, 5, 8}) {
     const size_t elements = size_t(ranks) * 2 + 3;
@@ -188,10 +188,10 @@ TEST(Death, ARankThatDiesBeforeAnyStepOfAPlanFailsAllOthersByName) {
       if (HasFailure()) FAIL() << name_of(one, ranks, elements);
     }
   }
-  EXPECT_GT(deaths, 10'000u) << "else this shows little";
+  EXPECT_GT(deaths, 10'000u) << "otherwise this test has little value";
 }
 
-TEST(Death, ARankThatDiesBeforeAnyStepOfABlockExchangeFailsAllOthers) {
+TEST(Death, AllRanksNameTheOneThatDiesBeforeAnyStepOfABlockExchange) {
   for (const int ranks : {2, 3, 5, 8}) {
     // The input is the first half of the buffer, the output the second half.
     std::vector<Range> blocks;
@@ -212,7 +212,7 @@ TEST(Death, ARankThatDiesBeforeAnyStepOfABlockExchangeFailsAllOthers) {
   }
 }
 
-TEST(Death, ARankThatDiesBeforeAnyStepOfAHierarchicalPlanFailsAllOthers) {
+TEST(Death, AllRanksNameTheOneThatDiesBeforeAnyStepOfAHierarchicalPlan) {
   for (const std::vector<int>& hosts :
        {std::vector<int>{0, 0, 1, 1}, {0, 1, 0, 1, 0, 1}, {0, 0, 1}, {0, 0, 0, 1, 1, 2}}) {
     const int ranks = int(hosts.size());
@@ -261,9 +261,10 @@ Result<std::unique_ptr<Group>> join(const Scene& scene, const TcpOptions& option
   } else {
     transport = std::move(tcp);
   }
-  if (lives) transport = std::make_unique<Mortal>(std::move(transport), std::move(lives));
+  if (lives) transport = std::make_unique<MortalTransport>(std::move(transport), std::move(lives));
   if (std::string_view(scene.plan) == "hierarchical")
-    transport = std::make_unique<Placed>(std::move(transport), std::vector<int>{0, 0, 1, 1});
+    transport =
+        std::make_unique<TransportOnHosts>(std::move(transport), std::vector<int>{0, 0, 1, 1});
   GroupOptions group = options.group;
   group.plans = "allreduce=" + std::string(scene.plan) + "/32K:0-";
   return Group::make(std::move(transport), group);
@@ -283,8 +284,8 @@ Result<void> work(Group& group, Memory memory) {
   return result;
 }
 
-// Kills the process of a rank before its step number `steps`. Returns false when it had no such
-// step.
+// Kills the process of a rank before its step number `steps`. Returns false if the rank has fewer
+// steps.
 bool kill_a_process(const Scene& scene, int failed_rank, size_t steps) {
   const auto all = endpoints(kRanks);
   auto* const survived = static_cast<std::atomic<bool>*>(::mmap(nullptr, sizeof(std::atomic<bool>),
@@ -319,7 +320,8 @@ bool kill_a_process(const Scene& scene, int failed_rank, size_t steps) {
                   why.ends_with(" during barrier"))
           << why;
       EXPECT_NE(why.find("rank " + std::to_string(failed_rank) + " ("), std::string::npos) << why;
-      EXPECT_EQ(why.find("nothing from"), std::string::npos) << "seen, not waited for: " << why;
+      EXPECT_EQ(why.find("nothing from"), std::string::npos)
+          << "the death is detected, without a timeout: " << why;
     });
   }
   for (auto& thread : threads) thread.join();
@@ -331,7 +333,7 @@ bool kill_a_process(const Scene& scene, int failed_rank, size_t steps) {
   return died_early;
 }
 
-TEST(Death, AProcessKilledBeforeAnyStepFailsAllOthersByName) {
+TEST(Death, AllRanksNameTheProcessKilledBeforeAnyStep) {
   for (const auto& [links, memory] : {std::pair{LinkKind::tcp, Memory::ordinary},
                                       {LinkKind::shared, Memory::ordinary},
                                       {LinkKind::shared, Memory::registered}}) {

@@ -121,7 +121,7 @@ PreparedCall prepare(const Call& call, const Choice& choice, Tag tag, size_t ele
   return work;
 }
 
-// Copies the input of an allreduce to its output, unless the plan reads it where it is.
+// Copies the input of an allreduce to its output, unless the plan reads the input itself.
 void copy_input(PreparedCall& work) {
   if (!work.scales && work.reads_input) return;
   const ConstBufferView& input = work.call.input;
@@ -180,7 +180,7 @@ Result<void> check_all_to_all(const Call& call, size_t rank, size_t ranks) {
   return ok();
 }
 
-// Checks the numbers of elements. Requires: there is a count for each rank, or none.
+// Checks the numbers of elements. Requires: `counts` has a count for each rank, or is empty.
 Result<void> check_elements(const Call& call, size_t rank, size_t ranks) {
   const bool is_root = int(rank) == call.root;
   const auto expect_input = [&](size_t needs) {
@@ -292,7 +292,7 @@ Result<void> Executor::execute(const Call& call) {
   const size_t elements = elements_of(call, ranks_);
   const Choice& choice = table_.choose(call.operation, elements * bytes_of(type_of_call(call)));
   const Tag tag = next_tag(call, choice);
-  if (ranks_ == 1) return alone(call);
+  if (ranks_ == 1) return run_single_rank(call);
   activity_.enter(kind_of(call.operation), elements * bytes_of(type_of_call(call)), tag.label);
 
   PreparedCall work = prepare(call, choice, tag, elements, rank_, ranks_);
@@ -414,7 +414,7 @@ Result<void> Executor::allreduce_by_hosts(const PreparedCall& work) {
 }
 
 // Runs an operation of a group of one rank.
-Result<void> Executor::alone(const Call& call) {
+Result<void> Executor::run_single_rank(const Call& call) {
   if (call.operation == Operation::barrier || call.operation == Operation::broadcast) return ok();
   copy_numbers(bytes_at(call.output), call.input.data,
                call.output.count * bytes_of(call.output.type));

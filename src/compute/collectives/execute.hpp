@@ -36,7 +36,7 @@ std::string name_of(const Call& call);
 
 class Executor {
  public:
-  // `activity` describes the calls that its owner has announced.
+  // `activity` counts and describes the calls; the owner of the executor announces them.
   Executor(std::unique_ptr<Transport> transport, Table table, ActivityCounter& activity);
 
   Result<void> execute(const Call& call);
@@ -51,7 +51,7 @@ class Executor {
   uint64_t operations() const { return operations_; }
 
  private:
-  // Computes the range of each rank in the buffer; empty counts mean as even as possible.
+  // Computes the range of each rank in the buffer. Empty `counts` split it as evenly as possible.
   void lay_out(const std::vector<size_t>& counts, size_t elements,
                std::vector<plan::Range>& blocks) const;
   Tag next_tag(const Call& call, const Choice& choice);
@@ -65,7 +65,7 @@ class Executor {
   Result<void> gather(PreparedCall& work);
   Result<void> scatter(PreparedCall& work);
   Result<void> all_to_all(PreparedCall& work);
-  Result<void> alone(const Call& call);
+  Result<void> run_single_rank(const Call& call);
   std::byte* work_copy(const Call& call);
 
   const std::unique_ptr<Transport> transport_;
@@ -75,7 +75,7 @@ class Executor {
   const Table table_;
   const std::vector<int> hosts_;
   Workspace workspace_;
-  std::unique_ptr<std::byte[]> work_;  // for plans that add in place; kept between operations
+  std::unique_ptr<std::byte[]> work_;  // for plans that add in place; reused by later operations
   size_t work_bytes_ = 0;
   std::vector<plan::Range> blocks_;
   std::vector<plan::Range> received_blocks_;
@@ -84,7 +84,7 @@ class Executor {
   std::vector<uint64_t> received_from_;  // by peer: messages of receive()
 };
 
-// Measures the costs of the links on rank 0; all ranks call it and get equal costs.
+// Measures the costs of the links on rank 0. All ranks call it and get equal costs.
 Result<Costs> measure(Transport& transport);
 
 }  // namespace trainyard::collectives

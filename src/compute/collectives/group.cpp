@@ -26,14 +26,14 @@ size_t bytes_of(const Call& call) {
                   call.output.count * bytes_of(call.output.type));
 }
 
-// Describes the operation that a group executes now, for reports: a call, or one message between
-// two ranks.
+// Activity describes the operation that a group executes now, for reports: a call, or a message
+// between two ranks.
 // Lifetime: the referenced objects outlive it.
 struct Activity {
   const Call* call = nullptr;
   std::string_view verb;  // "send to"
   int peer = 0;
-  std::string_view name;  // of the message
+  std::string_view name;  // name of the message
   size_t bytes = 0;
 };
 
@@ -43,8 +43,8 @@ std::string name_of(const Activity& activity) {
          (activity.name.empty() ? "" : " of ") + std::string(activity.name);
 }
 
-// Adds the operation: "rank 3 exited during allreduce of 'grad'", or in front of an error of the
-// caller's own.
+// Adds the operation to an error: at the end if a rank was lost ("rank 3 exited during allreduce of
+// 'grad'"), else in front.
 Error in_activity(Error error, const Activity& activity) {
   if (error.kind != Kind::unavailable) return std::move(error).in(name_of(activity));
   const std::string_view name =
@@ -76,7 +76,8 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-// Equal on all ranks of a group, and different for groups at different ports.
+// Returns a number that is equal on all ranks of a group, and different for groups at different
+// ports.
 uint64_t digest_of(const std::vector<Endpoint>& endpoints) {
   uint64_t digest = kFnvBasis;
   for (const Endpoint& each : endpoints)
@@ -246,7 +247,7 @@ class Group::Impl {
     return {operations_.load(), bytes_.load(), double(nanoseconds_.load()) * 1e-9};
   }
 
-  std::string under_way() const {
+  std::string current_operation() const {
     const MutexLock lock(current_mutex_);
     const Activity* activity = current_.load(std::memory_order_acquire);
     if (!activity) return "";
@@ -258,7 +259,7 @@ class Group::Impl {
   std::string timeline() const {
     const MutexLock lock(spans_mutex_);
     const int rank = executor_rank_;
-    // So that the timelines of ranks have one clock (SageMaker's name for it).
+    // With this time, the timelines of all ranks have one clock. The field has SageMaker's name.
     const auto began = std::chrono::system_clock::now() - (SteadyClock::now() - began_);
     std::string text = "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":" + std::to_string(rank) +
                        ",\"args\":{\"name\":\"rank " + std::to_string(rank) +
@@ -297,7 +298,7 @@ class Group::Impl {
     if (described && activity.call) activity_.announce(began);
     auto result = work();
     {
-      // under_way() must not read the activity while it is destroyed.
+      // current_operation() must not read the activity while it is destroyed.
       const MutexLock lock(current_mutex_);
       current_.store(nullptr, std::memory_order_relaxed);
     }
@@ -517,13 +518,13 @@ Result<std::unique_ptr<Transport>> Group::split_transport(int color) {
   for (size_t peer = 0; peer < texts.size(); ++peer) {
     const size_t line = texts[peer].find('\n');
     if (line == std::string::npos)
-      return corrupt("split: rank " + std::to_string(peer) + " sent no color");
+      return corrupt("split: rank " + std::to_string(peer) + " sent an invalid color");
     if (texts[peer].substr(0, line) == std::to_string(color)) members.push_back(int(peer));
     offers.push_back(texts[peer].substr(line + 1));
   }
   const uint64_t key = impl_->next_split();
   if (color < 0) return std::unique_ptr<Transport>();
-  return transport.meet(members, offers, key << 32 | uint64_t(color)).in("split");
+  return transport.connect_members(members, offers, key << 32 | uint64_t(color)).in("split");
 }
 
 Result<std::span<std::byte>> Group::allocate(size_t bytes) {
@@ -551,7 +552,7 @@ void Group::abandon(std::string_view why) {
   });
 }
 Counters Group::counters() const { return impl_->counters(); }
-std::string Group::under_way() const { return impl_->under_way(); }
+std::string Group::current_operation() const { return impl_->current_operation(); }
 std::string Group::timeline() const { return impl_->timeline(); }
 
 Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) {

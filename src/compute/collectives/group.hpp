@@ -14,11 +14,11 @@
 // TCP. table() lists the plan of each operation, with reasons.
 //
 // All ranks call the same operations in the same order with the same sizes; a call returns when the
-// part of this rank is done. The order of additions depends on plan, number of ranks and element
-// only, never on the order of arrival: all ranks get the same bits, and with the same table every
-// run does (GroupOptions::deterministic).
+// part of this rank is done. The order of additions depends only on the plan, the number of ranks
+// and the element, never on the order of arrival. So all ranks get the same bits, and so do all
+// runs with the same table (GroupOptions::deterministic).
 //
-// Threads: call from anywhere; a group runs one operation at a time, in the order of the calls.
+// Threads: call from any thread; a group runs one operation at a time, in the order of the calls.
 //          Several groups may work at the same time.
 // Errors:  unavailable, when a rank has died, hangs or cannot be reached; cancelled, when the
 //          caller's `cancelled` returned true; conflict, when a peer is in another operation;
@@ -53,7 +53,7 @@ class Table;
 class RegisteredMemory;
 enum class PlanScope : uint8_t;
 
-// Values in memory, aligned for their type.
+// A BufferView refers to values in memory, aligned for their type.
 struct BufferView {
   void* data = nullptr;
   size_t count = 0;
@@ -121,12 +121,12 @@ ConstBufferView buffer_view(std::span<const Number> values) {
 
 struct ReduceOptions {
   Reduction reduction = Reduction::sum;
-  // each rank multiplies its values by this first, and rounds them to their type
+  // before the reduction, each rank multiplies its values by this and rounds them to their type
   double prescale = 1;
-  std::string name;  // of the tensor, for errors, the timeline and the stall report
+  std::string name;  // name of the tensor, for errors, the timeline and the stall report
 };
 
-// One collective operation. The functions in `calls` make it.
+// A Call describes one collective operation. The functions in `calls` make it.
 struct Call {
   plan::Operation operation;
   ConstBufferView input;
@@ -142,7 +142,7 @@ struct Call {
 
 namespace calls {
 
-// In place: input and output are the same buffer.
+// Without an input, `values` is both input and output.
 Call allreduce(BufferView values, ReduceOptions reducing = {});
 Call allreduce(ConstBufferView input, BufferView output, ReduceOptions reducing = {});
 // Rank r gets counts[r] elements of the sum; without counts the sum is split as evenly as possible,
@@ -159,15 +159,16 @@ Call reduce(ConstBufferView input, BufferView output, int root, ReduceOptions re
 Call gather(ConstBufferView input, BufferView output, int root, std::vector<size_t> counts = {});
 // Only the root needs an input: all blocks by rank.
 Call scatter(ConstBufferView input, BufferView output, int root, std::vector<size_t> counts = {});
-// input holds the elements for each rank, output those from each rank. Without counts all are
-// equal.
+// input has the elements for each rank, by rank, and output gets the elements from each rank.
+// Without counts all blocks have equal sizes.
 Call all_to_all(ConstBufferView input, BufferView output, std::vector<size_t> counts = {},
                 std::vector<size_t> received_counts = {});
 Call barrier();
 
 }  // namespace calls
 
-// A started operation. The group uses its buffers until wait() returns or done() is true.
+// A Handle refers to a started operation. The group uses its buffers until wait() returns or done()
+// is true.
 // Threads: confined to one at a time. Destroying a handle does not wait, but the buffers must live
 // until the operation is done: call wait().
 class Handle {
@@ -178,12 +179,12 @@ class Handle {
   Result<void> wait();
 
  private:
-  std::shared_ptr<State> state_;  // shared with the worker of the group; the last one frees it
+  std::shared_ptr<State> state_;  // shared with the group's worker; the last one frees it
 };
 
-// Memory that Group::register_in_place has registered, so that local ranks can map it. The
-// destructor makes the pages private again and keeps their content; until then they must not be
-// freed. Threads: confined to one at a time. Lifetime: it may outlive its group.
+// An InPlaceMemory is memory that Group::register_in_place has registered, so that local ranks can
+// map it. The destructor makes the pages private again and keeps their content; until then they
+// must not be freed. Threads: confined to one at a time. Lifetime: may outlive its group.
 class InPlaceMemory {
  public:
   InPlaceMemory(std::shared_ptr<RegisteredMemory> registered, std::span<std::byte> pages);
@@ -202,20 +203,20 @@ class InPlaceMemory {
 // Counters since the group was made.
 struct Counters {
   uint64_t operations = 0;
-  uint64_t bytes = 0;  // in the buffers of the callers
-  double seconds = 0;  // in operations, including waits for other ranks
+  uint64_t bytes = 0;  // bytes in the buffers of the callers
+  double seconds = 0;  // time in operations, including waits for other ranks
 };
 
 struct GroupOptions {
   // Uses the defaults of the table instead of measured costs: every run with these ranks and hosts
   // adds in the same order.
   bool deterministic = false;
-  // Rows of the user for the table (select.hpp), equal on all ranks:
+  // The user's rows for the table (select.hpp), equal on all ranks:
   // "allreduce=one_shot:0-64K,ring:64K-".
   std::string plans;
   // Keeps the last kTimelineSpansMax operations for timeline().
   bool timeline = false;
-  ActivityFile activity = {};                           // in which the collectives are counted
+  ActivityFile activity = {};                           // where the collectives are counted
   static constexpr size_t kTimelineSpansMax = 100'000;  // a hundred bytes each
 };
 
@@ -224,12 +225,12 @@ class Group {
   // Agrees with the other ranks on a table. Errors: also invalid, for invalid `plans`.
   static Result<std::unique_ptr<Group>> make(std::unique_ptr<Transport> transport,
                                              GroupOptions options = {});
-  ~Group();  // sends a goodbye; another rank fails when it still needs this one
+  ~Group();  // sends a goodbye; a rank that still needs this one then fails
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
-  // Ends the counting of this group's collectives, and returns the counter, for a caller that makes
-  // collectives of its own besides those of its user.
+  // Stops counting this group's collectives, and returns the counter. For a caller that runs
+  // collectives of its own, in addition to its user's, and counts the latter itself.
   ActivityCounter& count_elsewhere();
 
   int rank() const;
@@ -242,10 +243,10 @@ class Group {
   // Runs on the thread of the group, after the operations that were started before. Does not block.
   Handle start(Call call);
 
-  // Reduce in place: combine the values of all ranks element by element.
+  // Reduce the values of all ranks element by element, in place.
   Result<void> allreduce(std::span<float> values, Reduction reduction = Reduction::sum);
   Result<void> allreduce(std::span<double> values, Reduction reduction = Reduction::sum);
-  // Copies `bytes` of `root` to all other ranks. The size must be equal on all ranks.
+  // Copies `bytes` from `root` to all other ranks. The size must be equal on all ranks.
   Result<void> broadcast(std::span<std::byte> bytes, int root);
   // Concatenates `mine` of all ranks, by rank. Sizes must be equal on all ranks: all.size() ==
   // size() * mine.size().
@@ -261,17 +262,17 @@ class Group {
   // instead.
   Result<void> send(int peer, ConstBufferView values, std::string_view name = {});
   Result<void> receive(int peer, BufferView values, std::string_view name = {});
-  // Returns true when a message that `peer` sent, also as its part of another operation, has begun
-  // to arrive, so that receive() from it does not wait for its sender. Waits for operations in
-  // progress only. Requires: no receive() from this peer is in progress.
+  // Returns true if a message from `peer` has begun to arrive (also a message of another
+  // operation): then receive() does not wait for `peer` to send. May wait for operations in
+  // progress, but not for messages. Requires: no receive() from this peer is in progress.
   Result<bool> has_message(int peer);
   // Run like operations of start(): one after the other, in the order of the calls.
   Handle start_send(int peer, ConstBufferView values, std::string_view name = {});
   Handle start_receive(int peer, BufferView values, std::string_view name = {});
 
-  // Splits the group into one group for each color, in the order of ranks; null for a negative
-  // color. All ranks call it. Without options a part has the options of this group, including its
-  // plans, except plans between hosts for a part that is on one host.
+  // Splits the group into one group for each color, in the order of ranks. All ranks call it;
+  // returns null for a negative color. Without `options`, a part has the options of this group,
+  // including its plans; a part on one host ignores plans between hosts.
   Result<std::unique_ptr<Group>> split(int color);
   Result<std::unique_ptr<Group>> split(int color, GroupOptions options);
   // Splits in the same way, but returns only the transport, for protocols other than these
@@ -279,7 +280,7 @@ class Group {
   Result<std::unique_ptr<Transport>> split_transport(int color);
 
   // Allocates memory that local ranks access directly: operations on it need fewer copies, or none.
-  // Freed with free().
+  // free() frees it.
   // Requires: freed before the group ends, and not while an operation uses it. After an operation
   // on it has failed, allocate new memory: a rank that does not know of the failure yet may still
   // write its part of the result.
@@ -302,12 +303,12 @@ class Group {
   void abandon(std::string_view why);
 
   Counters counters() const;
-  // Describes the current operation and its duration, for a stall report; empty when there is none.
-  std::string under_way() const;
+  // Describes the current operation and its duration, for a stall report; empty if there is none.
+  std::string current_operation() const;
   // Returns the operations so far in the trace event format (chrome://tracing, Perfetto).
   std::string timeline() const;
 
-  // Bounds the memory that a length from a peer can make this rank allocate.
+  // Limits the memory that a length from a peer can make this rank allocate.
   static constexpr uint64_t kGatherBytesMax = uint64_t{256} << 20;
 
  private:
@@ -319,36 +320,36 @@ class Group {
 };
 
 struct Endpoint {
-  // a name or an address, or several separated by commas: the first that answers is used
+  // a name or an address, or several separated by commas, of which the first that answers is used
   std::string host;
   uint16_t port = 0;
 };
 
 struct TcpOptions {
   std::vector<Endpoint> endpoints;  // by rank; equal on all ranks
-  int rank = 0;                     // of this process
+  int rank = 0;                     // rank of this process
   // The secret of the group: only ranks that know it can join. Ranks prove that they know it, and
   // never send it. It also separates ranks of different jobs that connect to an address by mistake.
   // At most kSharedValueBytesMax.
   std::string shared_value;
-  // A descriptor that already listens at the own endpoint, for callers that let the kernel choose a
-  // port before they publish it. The group closes it. -1: the group creates a listener.
+  // A descriptor that already listens at this rank's endpoint, for callers that let the kernel
+  // choose a port before they publish it. The group closes it. -1: the group creates a listener.
   int listener = -1;
-  // Time for the slowest host to start and become resolvable (the tools of SageMaker allow names 15
-  // min).
+  // Time for the slowest host to start and its name to become resolvable (SageMaker's tools wait 15
+  // minutes for names).
   Duration join_deadline = 10min;
   // The longest wait for a peer that sends nothing; a peer may be busy reading a large shard. The
-  // error names the rank that is stuck, not a rank that waits for it, and comes at most a tenth of
-  // this time later. A peer whose machine is lost is detected far sooner, by TCP keepalive
+  // error names the rank that is stuck, not a rank that waits for it, and is reported at most a
+  // tenth of this time later. A peer whose machine is lost is detected far sooner, by TCP keepalive
   // (kDeadPeerMax).
   Duration peer_timeout = 10min;
   // Called at least every kCancelCheckInterval while waiting; true ends the wait with `cancelled`.
   // May be empty.
   std::function<bool()> cancelled;
-  // False keeps ranks on one machine on TCP: for tests and measurements.
+  // false: ranks on one machine use TCP, too; for tests and measurements.
   bool share_memory = true;
-  // The number of sockets for large messages between two ranks, equal on all ranks: on some
-  // networks one flow is slower than the link.
+  // The number of sockets for large messages between two ranks, equal on all ranks. On some
+  // networks one TCP flow cannot use the whole link.
   int sockets_per_peer = 1;
   // TLS on every connection, with the secret as its key; shared memory is not encrypted. Equal on
   // all ranks.
@@ -359,13 +360,13 @@ struct TcpOptions {
   static constexpr size_t kSharedValueBytesMax = 256;
   static constexpr int kSocketsPerPeerMax = 32;            // more than any network needs
   static constexpr Duration kCancelCheckInterval = 100ms;  // a delay that users do not notice
-  static constexpr Duration kDeadPeerMax =
-      20s;  // longer than the retries of a lost packet, short enough for users
+  // longer than the retries of a lost packet, short enough for users
+  static constexpr Duration kDeadPeerMax = 20s;
 };
 
-// Joins all other ranks. Listens at the own endpoint, and connects to earlier ranks until they
+// Joins all other ranks. Listens at this rank's endpoint, and connects to lower ranks until they
 // answer.
-// Errors: also invalid, for wrong options.
+// Errors: also invalid, for invalid options.
 Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options);
 
 // Makes a group of `size` ranks within this process, one for each thread that runs a rank, for

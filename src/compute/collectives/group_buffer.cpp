@@ -6,12 +6,12 @@
 namespace trainyard::collectives {
 namespace {
 
-// The initial size, which doubles, so that the buffer does not grow with every new set of tensors.
+// The initial size. The size doubles, so the buffer does not grow with every new set of tensors.
 constexpr size_t kBytesMin = size_t{64} << 10;
 
 }  // namespace
 
-void GroupBuffer::let_go() {
+void GroupBuffer::release() {
   if (!registered_.empty()) group_.free(registered_);
   registered_ = {};
   ordinary_.reset();
@@ -19,7 +19,7 @@ void GroupBuffer::let_go() {
 
 std::byte* GroupBuffer::bytes(size_t size) {
   if (size > size_ || size_ == 0) {
-    let_go();
+    release();
     size_ = std::max(kBytesMin, std::bit_ceil(size));
     if (auto memory = group_.allocate(size_)) {
       registered_ = *memory;

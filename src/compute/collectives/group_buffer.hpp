@@ -1,8 +1,8 @@
-// A GroupBuffer is memory that grows on demand, registered with a group where its ranks share
-// memory.
+// A GroupBuffer is memory that grows on demand. It is registered with a group if the group's ranks
+// share memory.
 //
-// Threads: confined to one at a time. Errors: none; where memory cannot be registered, it is
-// ordinary memory.
+// Threads: confined to one at a time. Errors: none; if memory cannot be registered, it is ordinary
+// memory.
 // Lifetime: the group outlives it.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace trainyard::collectives {
 class GroupBuffer {
  public:
   explicit GroupBuffer(Group& group) : group_(group) {}
-  ~GroupBuffer() { let_go(); }
+  ~GroupBuffer() { release(); }
   GroupBuffer(const GroupBuffer&) = delete;
   GroupBuffer& operator=(const GroupBuffer&) = delete;
 
@@ -25,7 +25,7 @@ class GroupBuffer {
   std::byte* bytes(size_t size);
 
  private:
-  void let_go();
+  void release();
 
   Group& group_;
   std::span<std::byte> registered_;

@@ -20,8 +20,8 @@ namespace {
 
 using namespace testing;
 
-TEST(Group, RanksInDifferentOperationsFindOut) {
-  over_tcp(2, [](Group& group) {
+TEST(Group, RanksInDifferentOperationsReportAConflict) {
+  run_ranks_over_tcp(2, [](Group& group) {
     std::vector<float> values(4, 1.0f);
     const auto result =
         group.rank() == 0 ? group.allreduce(values) : group.allreduce(values, Reduction::maximum);
@@ -31,9 +31,9 @@ TEST(Group, RanksInDifferentOperationsFindOut) {
   });
 }
 
-TEST(Group, ARankThatGivesUpSaysWhy) {
+TEST(Group, OtherRanksReportWhyARankAbandonedTheGroup) {
   const auto play = [](Group& group) {
-    // otherwise others might hear of it while they still join
+    // otherwise other ranks might get the message while they still join
     Result<void> result = group.barrier();
     if (group.rank() == 1) return group.abandon("the disk is on fire");
     std::vector<float> values(1000, 1.0f);
@@ -43,11 +43,11 @@ TEST(Group, ARankThatGivesUpSaysWhy) {
     EXPECT_NE(result.error().message.find("the disk is on fire"), std::string::npos)
         << result.error().message;
   };
-  for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) over(links, 3, play);
-  in_memory(3, play);
+  for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) run_ranks(links, 3, play);
+  run_ranks_in_memory(3, play);
 }
 
-TEST(Group, TheFirstErrorIsKeptThoughAnotherRankHadAnswered) {
+TEST(Group, KeepsTheFirstErrorAlthoughAnotherRankHadAnswered) {
   // The values of rank 1 have arrived and wait for those of rank 2, which never come. In one
   // process a rank may still read the values of another after a failure: they outlive all calls.
   std::vector<float> all_values[2][2] = {
@@ -64,11 +64,11 @@ TEST(Group, TheFirstErrorIsKeptThoughAnotherRankHadAnswered) {
       }
     }
   };
-  for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) over_owned(links, 3, play);
-  in_memory_owned(3, play);
+  for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) run_owning_ranks(links, 3, play);
+  run_owning_ranks_in_memory(3, play);
 }
 
-TEST(Group, AKilledRankEndsTheOthersWithItsName) {
+TEST(Group, NamesAKilledRankOnAllOthers) {
   constexpr int ranks = 4;
   constexpr int failed_rank = 2;
   const auto all = endpoints(ranks);
@@ -125,7 +125,7 @@ TEST(Group, AKilledRankEndsTheOthersWithItsName) {
   }
 }
 
-TEST(Group, ARankThatDiesAnywhereEndsAllOthersWithItsNameAndTheTensors) {
+TEST(Group, NamesTheTensorAndARankThatDiesAnywhere) {
   constexpr int ranks = 3;
   for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) {
     for (int trial = 0; trial < 8; ++trial) {
@@ -169,17 +169,17 @@ TEST(Group, ARankThatDiesAnywhereEndsAllOthersWithItsNameAndTheTensors) {
   }
 }
 
-TEST(Group, NothingIsLeftInTheFileSystemBySharedMemory) {
+TEST(Group, SharedMemoryLeavesNothingInTheFileSystem) {
   const auto files = [] {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
       names.insert(entry.path().filename());
     return names;
   };
-  over(LinkKind::shared, 2, [&](Group& group) {
+  run_ranks(LinkKind::shared, 2, [&](Group& group) {
     const auto memory = group.allocate(1 << 20);
     ASSERT_TRUE(memory);
-    // Other programs may have files of the same family there: ours would have these names.
+    // Other programs may have files there. Files of this library would have these names.
     for (const std::string& name : files())
       for (const char* part : {"ranks", "buffer", "in-place"})
         EXPECT_EQ(name.find(std::string("trainyard-") + part), std::string::npos) << name;
@@ -187,7 +187,7 @@ TEST(Group, NothingIsLeftInTheFileSystemBySharedMemory) {
   });
 }
 
-TEST(Group, ASilentRankIsGivenUp) {
+TEST(Group, TimesOutOnARankThatSendsNothing) {
   for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) {
     const auto all = endpoints(2);
     std::atomic<bool> given_up = false;
@@ -203,7 +203,7 @@ TEST(Group, ASilentRankIsGivenUp) {
     std::thread onlooker([&] {
       // Reads the stall report of the waiting rank.
       std::string stall_report;
-      while (!given_up && stall_report.empty()) stall_report = (*group)->under_way();
+      while (!given_up && stall_report.empty()) stall_report = (*group)->current_operation();
       EXPECT_TRUE(given_up || stall_report.find("barrier") != std::string::npos) << stall_report;
     });
     const auto result = (*group)->barrier();
@@ -257,7 +257,7 @@ struct PlanOverTransport {
   int ranks;
 };
 
-// Side by side, since each waits for a timeout.
+// Runs concurrently, since each run waits for a timeout.
 void for_each_at_once(const std::vector<PlanOverTransport>& rows,
                       const std::function<void(size_t row)>& test) {
   std::vector<std::thread> threads;
@@ -265,7 +265,7 @@ void for_each_at_once(const std::vector<PlanOverTransport>& rows,
   for (auto& thread : threads) thread.join();
 }
 
-TEST(Group, AllNameTheRankThatNeverComesToTheOperation) {
+TEST(Group, AllRanksNameTheOneThatNeverCallsTheOperation) {
   std::vector<PlanOverTransport> rows;
   for (const LinkKind links : {LinkKind::tcp, LinkKind::shared})
     for (const auto& [plan, ranks] : {std::pair{"ring", 5}, std::pair{"tree", 5},
@@ -300,7 +300,7 @@ TEST(Group, AllNameTheRankThatNeverComesToTheOperation) {
   _exit(2);
 }
 
-TEST(Group, AllNameTheProcessThatIsStoppedDuringTheOperation) {
+TEST(Group, AllRanksNameTheOneThatIsStoppedDuringTheOperation) {
   const std::vector<PlanOverTransport> rows = {{LinkKind::tcp, "halving_doubling", 4},
                                                {LinkKind::tcp, "direct", 4},
                                                {LinkKind::shared, "ring", 4},
@@ -332,7 +332,7 @@ TEST(Group, AWaitCanBeCancelled) {
   EXPECT_EQ(group.error().kind, Kind::cancelled);
 }
 
-TEST(Rendezvous, ARankThatNeverComesIsNamed) {
+TEST(Rendezvous, NamesARankThatNeverJoins) {
   const auto all = endpoints(3);
   for (const int rank : {0, 1}) {
     auto hasty_options = options(all, rank);
@@ -345,7 +345,7 @@ TEST(Rendezvous, ARankThatNeverComesIsNamed) {
   }
 }
 
-TEST(Rendezvous, ARankOfAnotherJobIsRefused) {
+TEST(Rendezvous, RejectsARankOfAnotherJob) {
   const auto all = endpoints(2);
   std::thread first([&] {
     const auto group = join_over_tcp(options(all, 0));
@@ -362,7 +362,7 @@ TEST(Rendezvous, ARankOfAnotherJobIsRefused) {
   first.join();
 }
 
-TEST(Rendezvous, UnauthenticatedPeersAtThePortDoNoHarm) {
+TEST(Rendezvous, UnauthenticatedPeersDoNotDisturbTheGroup) {
   const auto all = endpoints(2);
   std::thread first([&] {
     const auto group = join_over_tcp(options(all, 0));
@@ -470,7 +470,7 @@ TEST(Garbage, AMemberThatSendsGarbageFailsTheGroupByName) {
   }
 }
 
-TEST(Garbage, AWrongProofIsClosedAndDoesNoHarm) {
+TEST(Garbage, AnInvalidProofClosesOnlyItsConnection) {
   const auto all = endpoints(2);
   std::thread honest([&] {
     const auto group = join_over_tcp(options(all, 0, LinkKind::tcp));
@@ -483,7 +483,7 @@ TEST(Garbage, AWrongProofIsClosedAndDoesNoHarm) {
   honest.join();
 }
 
-TEST(Rendezvous, RefusesOptionsThatCannotBeRight) {
+TEST(Rendezvous, RejectsInvalidOptions) {
   EXPECT_EQ(join_over_tcp({}).error().kind, Kind::invalid);
   EXPECT_EQ(join_over_tcp({.endpoints = {{"localhost", 1}}, .rank = 1}).error().kind,
             Kind::invalid);

@@ -160,40 +160,40 @@ void play_everything(Group& group) {
 
 TEST(Group, EveryOperationInMemory) {
   for (const int ranks : {1, 2, 3, 5}) {
-    in_memory(ranks, play_sums);
-    in_memory(ranks, play_everything);
+    run_ranks_in_memory(ranks, play_sums);
+    run_ranks_in_memory(ranks, play_everything);
   }
 }
 
 TEST(Group, EveryOperationOverTcp) {
-  for (const int ranks : {1, 2, 3, 5}) over(LinkKind::tcp, ranks, play_everything);
-  for (const int ranks : {2, 3}) over(LinkKind::tcp, ranks, play_sums);
+  for (const int ranks : {1, 2, 3, 5}) run_ranks(LinkKind::tcp, ranks, play_everything);
+  for (const int ranks : {2, 3}) run_ranks(LinkKind::tcp, ranks, play_sums);
 }
 
 TEST(Group, EveryOperationThroughSharedMemory) {
-  for (const int ranks : {1, 2, 3, 5}) over(LinkKind::shared, ranks, play_everything);
-  for (const int ranks : {2, 3, 5}) over(LinkKind::shared, ranks, play_sums);
+  for (const int ranks : {1, 2, 3, 5}) run_ranks(LinkKind::shared, ranks, play_everything);
+  for (const int ranks : {2, 3, 5}) run_ranks(LinkKind::shared, ranks, play_sums);
 }
 
 TEST(Group, EveryPlanOverEveryTransport) {
   for (const std::string& plan : allreduce_plans()) {
     const std::string plans = "allreduce=" + plan + ":0-";
     for (const LinkKind links : {LinkKind::tcp, LinkKind::shared})
-      over(
+      run_ranks(
           links, 3, [](Group& group) { play_sums_up_to(group, 20'001); }, plans);
   }
 }
 
 TEST(Group, RanksOnOneMachineFindEachOther) {
-  over(LinkKind::shared, 3, [](Group& group) {
+  run_ranks(LinkKind::shared, 3, [](Group& group) {
     EXPECT_EQ(group.hosts(), (std::vector<int>{0, 0, 0}));
   });
-  over(LinkKind::tcp, 3, [](Group& group) {
+  run_ranks(LinkKind::tcp, 3, [](Group& group) {
     EXPECT_EQ(group.hosts(), (std::vector<int>{0, 1, 2}));
   });
 }
 
-TEST(Group, RanksThatShareACoreChooseForIt) {
+TEST(Group, RanksThatShareACoreChoosePlansForIt) {
   cpu_set_t usable;
   ASSERT_EQ(sched_getaffinity(0, sizeof usable, &usable), 0);
   cpu_set_t one;
@@ -202,7 +202,7 @@ TEST(Group, RanksThatShareACoreChooseForIt) {
     if (CPU_ISSET(core, &usable)) CPU_SET(core, &one);
   }
   ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // the ranks' threads inherit it
-  over(LinkKind::shared, 8, [](Group& group) {
+  run_ranks(LinkKind::shared, 8, [](Group& group) {
     EXPECT_EQ(group.table().choose(plan::Operation::allreduce, 1024).algorithm,
               plan::Algorithm::one_shot);
     std::vector<float> values(256, float(group.rank()));
@@ -232,8 +232,8 @@ TEST(Group, AllRanksMeasureTheSameTable) {
   EXPECT_NE(tables[0].find("broadcast=tree:0-1K"), std::string::npos) << tables[0];
 }
 
-TEST(Group, RegisteredMemorySumsLikeAnyOther) {
-  over(LinkKind::shared, 3, [](Group& group) {
+TEST(Group, RegisteredMemoryGivesTheSameSums) {
+  run_ranks(LinkKind::shared, 3, [](Group& group) {
     for (const size_t elements : {size_t(100), size_t(200'000)}) {
       const auto inputs = awkward_inputs(Type::f32, group.size(), elements);
       const Bytes expected = expected_sum(group, Type::f32, Reduction::sum, inputs);
@@ -267,8 +267,8 @@ TEST(Group, OperationsCanBeStartedAndWaitedFor) {
       EXPECT_EQ(bucket, std::vector<float>(5000, float(group.size())));
     EXPECT_GE(group.counters().operations, 21u);
   };
-  in_memory(3, play);
-  over(LinkKind::shared, 3, play);
+  run_ranks_in_memory(3, play);
+  run_ranks(LinkKind::shared, 3, play);
 }
 
 TEST(Group, PartsOfAGroupWorkAtTheSameTimeAsTheWhole) {
@@ -292,12 +292,12 @@ TEST(Group, PartsOfAGroupWorkAtTheSameTimeAsTheWhole) {
     const auto nothing = group.split(-1);
     EXPECT_TRUE(nothing && *nothing == nullptr);
   };
-  in_memory(4, play);
-  over(LinkKind::shared, 5, play);
-  over(LinkKind::tcp, 4, play);
+  run_ranks_in_memory(4, play);
+  run_ranks(LinkKind::shared, 5, play);
+  run_ranks(LinkKind::tcp, 4, play);
 }
 
-TEST(Group, MessagesBetweenTwoAreStartedAndRecordedLikeCalls) {
+TEST(Group, StartsAndRecordsMessagesBetweenTwoRanksLikeCalls) {
   const auto all = endpoints(2);
   std::atomic<bool> seen = false;
   const auto play = [&](int rank) {
@@ -310,7 +310,7 @@ TEST(Group, MessagesBetweenTwoAreStartedAndRecordedLikeCalls) {
     if (rank == 0) {
       Handle handle = group.start_receive(1, buffer_view(std::span(values)), "activations");
       // Reads the stall report meanwhile.
-      while (group.under_way().find("receive from rank 1 of activations (40000 bytes)") ==
+      while (group.current_operation().find("receive from rank 1 of activations (40000 bytes)") ==
              std::string::npos)
         std::this_thread::yield();
       EXPECT_FALSE(handle.done());
@@ -353,7 +353,7 @@ TEST(Group, HasMessageIsTrueAsSoonAsAMessageHasBegunToArrive) {
       std::vector<float> values(100'000);
       for (int message = 0; message < 2; ++message) {
         while (!has(group.has_message(last))) std::this_thread::yield();
-        EXPECT_TRUE(has(group.has_message(last))) << "looking takes nothing";
+        EXPECT_TRUE(has(group.has_message(last))) << "has_message() does not consume the message";
         expect_ok(group.receive(last, buffer_view(std::span(values))));
         EXPECT_EQ(values.back(), float(message));
       }
@@ -366,14 +366,14 @@ TEST(Group, HasMessageIsTrueAsSoonAsAMessageHasBegunToArrive) {
     }
     expect_ok(group.barrier());
   };
-  in_memory(3, play);
-  over(LinkKind::shared, 3, play);
-  over(LinkKind::tcp, 3, play);
+  run_ranks_in_memory(3, play);
+  run_ranks(LinkKind::shared, 3, play);
+  run_ranks(LinkKind::tcp, 3, play);
 }
 
-TEST(Group, HasMessageReportsARankThatIsGone) {
+TEST(Group, HasMessageReportsARankThatAbandonedTheGroup) {
   for (const LinkKind links : {LinkKind::shared, LinkKind::tcp}) {
-    over_owned(links, 2, [](std::unique_ptr<Group> group) {
+    run_owning_ranks(links, 2, [](std::unique_ptr<Group> group) {
       if (group->rank() == 1) return group->abandon("no memory");
       for (;;) {
         const auto has = group->has_message(1);
@@ -419,8 +419,8 @@ TEST(Group, PartsOfAGroupHaveItsOptions) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(Group, ArgumentsThatCannotBeRightAreRefusedBeforeAnythingIsSent) {
-  in_memory(2, [](Group& group) {
+TEST(Group, RejectsInvalidArgumentsBeforeAnythingIsSent) {
+  run_ranks_in_memory(2, [](Group& group) {
     std::vector<float> three(3), two(2);
     const auto refused = [&](const Call& call, const char* why) {
       const auto result = group.run(call);
@@ -454,9 +454,9 @@ TEST(Group, TheTimelineNamesOperationsAndPlans) {
   EXPECT_NE(timeline.find("\"bytes\":400"), std::string::npos) << timeline;
 }
 
-TEST(Group, NoRankLeavesABarrierBeforeAllCame) {
+TEST(Group, NoRankLeavesABarrierBeforeAllHaveEntered) {
   std::atomic<int> came = 0;
-  over_tcp(4, [&](Group& group) {
+  run_ranks_over_tcp(4, [&](Group& group) {
     ++came;
     expect_ok(group.barrier());
     EXPECT_EQ(came, 4);
@@ -465,7 +465,7 @@ TEST(Group, NoRankLeavesABarrierBeforeAllCame) {
 
 TEST(Group, ARankMayLeaveWhenItIsDone) {
   // Ranks end at different times. The goodbye of a destructor does not count as a failure.
-  over_tcp(3, [](Group& group) {
+  run_ranks_over_tcp(3, [](Group& group) {
     std::vector<float> values(1000, 1.0f);
     for (int i = 0; i < 20; ++i) expect_ok(group.allreduce(values));
   });

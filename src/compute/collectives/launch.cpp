@@ -42,18 +42,18 @@ Result<Endpoint> endpoint_from(std::string_view text) {
   return Endpoint{std::string(host), uint16_t(port)};
 }
 
-// Variables that differ between the runs on one machine, the best first.
+// Variables that differ between the runs on one machine, in the order of preference.
 constexpr const char* kRunNames[] = {"TRAINING_JOB_ARN", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
                                      "PMI_JOBID", "OMPI_MCA_ess_base_jobid"};
 
 constexpr const char* kRendezvous = "TRAINYARD_RENDEZVOUS";
-// Accepted until the next version.
+// Deprecated names, which are accepted until the next version.
 constexpr const char* kDeprecatedRendezvous = "TRAINYARD_MEETING";
 constexpr const char* kInPlace = "TRAINYARD_IN_PLACE";
 constexpr const char* kDeprecatedInPlace = "TRAINYARD_ADOPT";
 
-// Derives a port of this machine from the name of a run. Linux gives ports from 32768 to clients:
-// one of them could have it already.
+// Derives a port of this machine from the name of a run. The port is below 32768, since Linux gives
+// ports from there on to clients.
 constexpr uint32_t kPortMin = 20000, kPorts = 12000;
 uint16_t port_for(std::string_view run) { return uint16_t(kPortMin + fnv1a(run) % kPorts); }
 
@@ -64,7 +64,7 @@ Result<void> read_local(const Variables& variables, std::string_view rank, std::
   return ok();
 }
 
-// The name of the run, for groups without a secret.
+// Returns the name of the run, which replaces the secret in groups without one.
 std::string run_name(const Variables& variables) {
   for (const char* name : kRunNames) {
     if (const auto value = variables(name); value && !value->empty())
@@ -90,7 +90,7 @@ Result<void> read_horovodrun(const Variables& variables, Launch& launch) {
   return ok();
 }
 
-// Finds the launcher that gave this process a rank and the number of ranks; nullptr: none did.
+// Returns the launcher that gave this process a rank and the number of ranks; nullptr if none did.
 const RankVariables* launcher_in(const Variables& variables) {
   for (const RankVariables& each : kRankVariables)
     if (!each.ranks.empty() && variables(each.rank) && (!each.needs_both || variables(each.ranks)))
@@ -118,7 +118,8 @@ Result<void> read_ranks(const Variables& variables, const std::optional<Hosts>& 
   return ok();
 }
 
-// The variable or, until the next version, its former name; empty if none is set.
+// Returns the value of a variable or, until the next version, of its former name; empty if none is
+// set.
 std::string variable_or_former(const Variables& variables, const char* name, const char* former) {
   if (!variables(name).value_or("").empty()) return name;
   if (variables(former).value_or("").empty()) return "";
@@ -153,7 +154,8 @@ Result<void> read_rendezvous(const Variables& variables, const std::optional<Hos
   return ok();
 }
 
-// With the rank that a launcher gave to this process, which a group of some ranks does not know.
+// Reads the activity table, and the rank that the launcher gave to this process. (Its rank in a
+// group of some ranks may differ.)
 ActivityFile read_activity_file(const Variables& variables) {
   const std::string path = variables(kActivityVariable).value_or("");
   if (const auto rank = number(variables, "HOROVOD_RANK")) return {path, *rank};

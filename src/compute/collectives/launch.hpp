@@ -1,11 +1,11 @@
 // Determines how the ranks of a program find each other, from the environment of their launcher:
 // horovodrun, torchrun, an MPI launcher, SageMaker's resourceconfig.json, or our own variables.
-// C++, the C interface and Python's horovod use it. base/ranks/variables.hpp names the variables of
-// ranks.
+// C++, the C interface and Python's horovod use it. base/ranks/variables.hpp defines the names of
+// the variables.
 //
-//   TRAINYARD_RANK, TRAINYARD_RANKS     rank and number of ranks; override all others but those of
-//                                       horovodrun. TRAINYARD_LOCAL_RANK, TRAINYARD_LOCAL_RANKS: of
-//                                       those on this machine
+//   TRAINYARD_RANK, TRAINYARD_RANKS     rank and number of ranks; override all others except
+//                                       horovodrun's. TRAINYARD_LOCAL_RANK, TRAINYARD_LOCAL_RANKS:
+//                                       the same among the ranks on this machine
 //   TRAINYARD_RENDEZVOUS                HOST:PORT at which rank 0 listens, or a folder that all
 //                                       ranks see
 //   TRAINYARD_SECRET                    the secret of the group; default: the name of the job or
@@ -20,7 +20,7 @@
 //   TRAINYARD_IN_PLACE                  0: large tensors are copied every time, for torch
 //   TRAINYARD_ACTIVITY                  the activity table of the host, in which the rank is counted
 //
-// A switch is off when it is 0, false, no, off or empty, in any case; else on.
+// A switch is off when it is 0, false, no, off or empty, in upper or lower case; else it is on.
 //
 // Launchers set:
 //   horovodrun  HOROVOD_GLOO_RENDEZVOUS_ADDR, HOROVOD_GLOO_RENDEZVOUS_PORT: the service that knows
@@ -38,7 +38,7 @@
 // name a host for the rendezvous: MASTER_ADDR or the first host of resourceconfig.json does;
 // without them all ranks must be on this machine.
 //
-// Threads: the readers are pure functions; join as join_over_tcp. Errors: invalid,
+// Threads: the readers are pure functions; join() has the rules of join_over_tcp. Errors: invalid,
 // naming the variable.
 #pragma once
 
@@ -60,17 +60,18 @@ using Variables = std::function<std::optional<std::string>(std::string_view name
 struct Launch {
   int rank = 0;
   int ranks = 1;
-  // Among the ranks on this machine. Unset: found from the ranks that share memory.
+  // Rank and number among the ranks on this machine. Unset: determined from the ranks that share
+  // memory.
   std::optional<int> local_rank;
   std::optional<int> local_ranks;
-  // One of the two is set when there are several ranks.
+  // Either `rendezvous` or `folder` is set when there are several ranks.
   std::optional<Endpoint> rendezvous;  // rank 0 listens here, and sends the endpoints of all ranks
   // each rank writes its endpoint here; must be used by this run only
   std::string folder;
-  // Set by horovodrun only, instead of the two: the service of membership/service.hpp.
+  // Set by horovodrun only, in place of these two: the service of membership/service.hpp.
   std::optional<Endpoint> service;
   bool elastic = false;  // the service also gives rank and ranks, which are -1 and 0 here
-  std::string host;      // names for the service
+  std::string host;      // names of host and process for the service
   std::string member;
   std::string secret;
   bool encrypt = false;
@@ -93,20 +94,20 @@ Result<Hosts> read_hosts(std::string_view resourceconfig_json);
 // `names_json` is a JSON list of strings.
 Result<Hosts> read_hosts(std::string_view names_json, std::string_view current);
 
-// The ports of a rendezvous. Programs that may meet in the same processes use different ones.
+// The ports of a rendezvous. Libraries that may run in the same processes use different ports.
 struct Ports {
   uint16_t hosts = 0;  // at the first host of resourceconfig.json, which has no ports
   uint16_t after_master_port = 0;
 };
 inline constexpr Ports kCollectivesPorts{7829, 1};
-// two after MASTER_PORT is the job's, where that is 7777
+// MASTER_PORT + 2 is used by the job itself if MASTER_PORT is 7777
 inline constexpr Ports kHorovodPorts{7828, 3};
 
-// Reads the variables that do not depend on the launcher: from TRAINYARD_SECRET to
+// Reads only the variables that do not depend on the launcher: from TRAINYARD_SECRET to
 // TRAINYARD_IN_PLACE. For ranks that find each other in another way.
 Result<Launch> read_connection(const Variables& variables);
 
-// Without `hosts` there is no resourceconfig.json.
+// Reads all variables. `hosts` are those of resourceconfig.json, if it exists.
 Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts>& hosts = {},
                            Ports ports = kCollectivesPorts);
 

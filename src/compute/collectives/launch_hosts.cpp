@@ -4,8 +4,8 @@
 
 #include "collectives/launch.hpp"
 
-// Reads JSON itself: the collectives have no JSON library, since they are compiled on machines of
-// users too, where `pip install` finds a compiler and nothing else. Members that are not needed are
+// Parses JSON by hand: the collectives use no JSON library, since `pip install` also compiles them
+// on users' machines, which have a compiler but no libraries. Members that are not needed are
 // skipped without a check of their numbers and literals.
 namespace trainyard::collectives {
 namespace {
@@ -87,8 +87,8 @@ class Reader {
     TRY(string());
     return ok();
   }
-  // The character after a backslash. Characters beyond ASCII become '?': no name of a host has
-  // them.
+  // Parses the character after a backslash. Characters beyond ASCII, which no host name contains,
+  // become '?'.
   Result<char> escaped() {
     if (rest_.empty()) return invalid("a string without an end");
     const char letter = next();

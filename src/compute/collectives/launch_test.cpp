@@ -38,7 +38,7 @@ struct Row {
   const char* secret;
 };
 
-TEST(ReadLaunch, ActivityIsCountedUnderTheRankOfTheLauncher) {
+TEST(ReadLaunch, CountsActivityUnderTheRankFromTheLauncher) {
   const std::map<std::string, std::string> table = {{"TRAINYARD_ACTIVITY", "/table"}};
   auto variables = table;
   variables.insert({{"RANK", "3"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "a"}});
@@ -47,12 +47,12 @@ TEST(ReadLaunch, ActivityIsCountedUnderTheRankOfTheLauncher) {
   EXPECT_EQ(read_connection(from(variables))->activity.rank, 3) << "also in a group of some ranks";
   EXPECT_EQ(launch_of(table, kTwoHosts)->activity.rank, 1);
   EXPECT_EQ(launch_of(table, kTwoHosts)->activity.path, "/table");
-  EXPECT_EQ(read_connection(from(table))->activity.path, "") << "whose rank is not known";
+  EXPECT_EQ(read_connection(from(table))->activity.path, "") << "without a rank nothing is counted";
   variables.erase("TRAINYARD_ACTIVITY");
   EXPECT_EQ(read_launch(from(variables))->activity.path, "");
 }
 
-TEST(ReadLaunch, EncryptionTakesASecret) {
+TEST(ReadLaunch, EncryptionRequiresASecret) {
   const std::map<std::string, std::string> torchrun = {
       {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"TORCHELASTIC_RUN_ID", "known"}};
   auto variables = torchrun;
@@ -152,7 +152,7 @@ const Row kLaunchers[] = {
     {"one rank needs no rendezvous", {{"RANK", "0"}, {"WORLD_SIZE", "1"}}, "", 0, 1, "", ""},
 };
 
-TEST(ReadLaunch, LaunchersAreRecognisedByTheirVariables) {
+TEST(ReadLaunch, RecognisesLaunchersByTheirVariables) {
   for (const Row& row : kLaunchers) {
     const auto launch = launch_of(row.variables, row.config);
     ASSERT_TRUE(launch) << row.about << ": " << launch.error().message;
@@ -168,7 +168,7 @@ TEST(ReadLaunch, LaunchersAreRecognisedByTheirVariables) {
   }
 }
 
-TEST(ReadLaunch, HostsOfAJobAreInAFileOrInVariables) {
+TEST(ReadLaunch, ReadsTheHostsOfAJobFromAFileOrFromVariables) {
   const char* const whole =
       R"( { "current_instance_type" : "ml.c5.xlarge", "instance_groups": [{"hosts": ["x"], "n": -1.5e3,
       "none": null}, [], {}], "hosts": ["algo-1", "a\u006cgo-2\/"], "current_host": "algo-2\/"} )";
@@ -191,7 +191,7 @@ TEST(ReadLaunch, HostsOfAJobAreInAFileOrInVariables) {
   EXPECT_EQ(launch->rendezvous->host, "algo-1");
 }
 
-TEST(ReadLaunch, ConnectionsHaveTheSameVariablesWithEveryLauncher) {
+TEST(ReadLaunch, ReadsTheSameConnectionVariablesWithEveryLauncher) {
   const std::map<std::string, std::string> variables = {{"TRAINYARD_PLANS", "allreduce=ring:0-"},
                                                         {"TRAINYARD_DETERMINISTIC", "1"},
                                                         {"TRAINYARD_ADDRESS", "10.0.0.1"},
@@ -351,7 +351,7 @@ TEST(Join, RanksThatShareAFolderJoin) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Join, ARankThatNeverJoinsIsNamed) {
+TEST(Join, NamesARankThatNeverJoins) {
   Launch launch;
   launch.ranks = 2;
   launch.rendezvous = Endpoint{own_loopback(), 7831};

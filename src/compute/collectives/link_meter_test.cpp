@@ -1,4 +1,4 @@
-// How the busy time of a link is measured from the counters of the kernel.
+// Tests how the busy time of a link is derived from the counters of the kernel.
 #include "collectives/transport/tcp/link_meter.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ struct MeteredLink {
   LinkCounters counters;
   std::chrono::steady_clock::time_point now{seconds(1000)};
 
-  // Sends megabytes in a time that passes, of which the link is busy for `busy`.
+  // Lets time pass in which megabytes are sent; the link is busy for `busy` of it.
   void send(uint64_t megabytes, milliseconds busy, uint64_t megabytes_per_second) {
     now += milliseconds(100);
     counters.busy += busy;
@@ -45,7 +45,7 @@ TEST(LinkMeter, LimitsBusyTimeByTheHighestRecentRate) {
   EXPECT_EQ(link.busy(), milliseconds(24)) << "the kernel's busy time is shorter";
 }
 
-TEST(LinkMeter, TakesALowRateThatLastsAsTheRateOfTheLink) {
+TEST(LinkMeter, AcceptsALowRateThatLastsAsTheLinksRate) {
   MeteredLink link;
   link.send(10, milliseconds(80), 1000);
   const auto ends = link.now + 2 * LinkMeter::kRateWindow;

@@ -59,7 +59,7 @@ void talk_to_everyone(Group& group, size_t elements) {
   EXPECT_EQ(values, std::vector<float>(elements * 3 + 1, float(ranks * (ranks + 1) / 2)));
 }
 
-TEST(Links, NeighboursAreAPowerOfTwoApartAndSeeEachOtherAlike) {
+TEST(Links, NeighboursAreAPowerOfTwoApartInBothDirections) {
   for (int ranks = 1; ranks <= 65; ++ranks) {
     for (int a = 0; a < ranks; ++a) {
       EXPECT_EQ(are_neighbours(a, (a + 1) % ranks, ranks), ranks > 1);
@@ -93,7 +93,7 @@ TEST(Links, OtherRanksConnectOnFirstUse) {
 }
 
 // The killed rank is a process, so that it dies without a message to any rank.
-TEST(Links, ARankThatDiedIsNamedByRanksThatWereNeverConnectedToIt) {
+TEST(Links, RanksNameADeadRankToWhichTheyWereNeverConnected) {
   constexpr int ranks = 9;
   constexpr int failed_rank = 3;
   const auto all = endpoints(ranks);
@@ -122,8 +122,8 @@ TEST(Links, ARankThatDiedIsNamedByRanksThatWereNeverConnectedToIt) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
 }
 
-TEST(Links, ARankThatLeftIsMissedByRanksThatWereNeverConnectedToIt) {
-  // The later rank connects, so it is refused; the earlier one has to probe.
+TEST(Links, RanksNameARankThatLeftToWhichTheyWereNeverConnected) {
+  // The higher rank connects, so its connection is refused. The lower rank has to probe.
   for (const auto& [leaver, other] : {std::pair(0, 6), std::pair(6, 0)}) {
     ASSERT_FALSE(are_neighbours(leaver, other, 9));
     std::atomic<int> gone = 0;
@@ -150,7 +150,7 @@ TEST(Links, ARankThatLeftIsMissedByRanksThatWereNeverConnectedToIt) {
   }
 }
 
-TEST(Links, LargeMessagesTravelOnSeveralSockets) {
+TEST(Links, LargeMessagesUseSeveralSockets) {
   for (const int sockets : {2, 5}) {
     over_links(
         endpoints(3), [&](TcpOptions& options) { options.sockets_per_peer = sockets; },
@@ -160,7 +160,7 @@ TEST(Links, LargeMessagesTravelOnSeveralSockets) {
   }
 }
 
-// Completes what was posted to a transport.
+// Completes the sends and receives that were posted to a transport.
 void finish(Transport& transport) {
   while (!transport.all_sent() || !transport.all_received()) {
     expect_ok(transport.advance());
@@ -206,7 +206,7 @@ TEST(Links, CountTheirBytesAndBusyTime) {
   receiver.join();
 }
 
-TEST(Links, EveryPlanSumsOnSeveralSocketsAsOnOne) {
+TEST(Links, EveryPlanGivesTheSameSumsOnSeveralSockets) {
   for (const std::string& plan : allreduce_plans()) {
     over_links(
         endpoints(4),
@@ -225,7 +225,7 @@ TEST(Links, EveryPlanSumsOnSeveralSocketsAsOnOne) {
   }
 }
 
-TEST(Links, RanksThatDisagreeAboutTheSocketsSaySo) {
+TEST(Links, ReportDifferentNumbersOfSockets) {
   const auto all = endpoints(2);
   std::thread first([&] {
     auto mine = options(all, 0, LinkKind::tcp);
@@ -243,7 +243,7 @@ TEST(Links, RanksThatDisagreeAboutTheSocketsSaySo) {
   EXPECT_EQ(join_over_tcp(other).error().kind, Kind::invalid);
 }
 
-TEST(Links, AddressesMayBeOfVersion6) {
+TEST(Links, SupportIpv6Addresses) {
   if (!listen_at({"::1", 0}, 1)) GTEST_SKIP() << "this machine has no IPv6";
   std::vector<Endpoint> all;
   std::vector<Socket> held;
@@ -259,7 +259,7 @@ TEST(Links, AddressesMayBeOfVersion6) {
       all, [](TcpOptions&) {},
       [](Group& group) {
         talk_to_everyone(group, 10);
-        // The parts of the group connect at the same addresses.
+        // The parts of the group connect to the same addresses.
         auto part = group.split(group.rank() == 1 ? -1 : 0);
         ASSERT_TRUE(part) << part.error().message;
         if (*part) talk_to_everyone(**part, 10);
@@ -346,7 +346,7 @@ class Relay {
 
 bool can_encrypt() { return bool(TlsKey::make("x")); }
 
-TEST(Encryption, APeerBetweenTheRanksCannotRead) {
+TEST(Encryption, HidesMessagesFromAProxyBetweenTheRanks) {
   if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
   const std::string message = "the gradients of the third layer";
   for (const bool encrypt : {false, true}) {
@@ -393,7 +393,7 @@ TEST(Encryption, EncryptedGroupsWorkLikePlainGroups) {
       });
 }
 
-TEST(Encryption, ARankThatGivesUpIsHeard) {
+TEST(Encryption, OtherRanksReportWhyARankAbandonedTheGroup) {
   if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
   over_links(
       endpoints(3), [](TcpOptions& options) { options.encrypt = true; },
@@ -408,7 +408,7 @@ TEST(Encryption, ARankThatGivesUpIsHeard) {
       });
 }
 
-TEST(Encryption, PeersWithoutTheSecretOrWithoutEncryptionAreRefused) {
+TEST(Encryption, RejectsPeersWithoutTheSecretOrWithoutEncryption) {
   if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
   const auto all = endpoints(2);
   std::thread first([&] {

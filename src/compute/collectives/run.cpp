@@ -45,7 +45,7 @@ Run::Run(const plan::Plan& plan, std::span<const int> team, Tag tag, const Buffe
   workspace_.others.clear();
   workspace_.kept.clear();
   workspace_.given.clear();
-  // Each rank begins with another peer; if all began with the first, the last rank would finish
+  // Each rank begins with a different peer; if all began with the first, the last rank would finish
   // much later.
   for (int k = 1; k < plan_.ranks; ++k)
     workspace_.others.push_back(rank_of((plan_.rank + k) % plan_.ranks));
@@ -171,10 +171,10 @@ void Run::combine(std::byte* out, const plan::Step& step) {
 
 bool Run::reduce_values(const plan::Step& step) {
   std::byte* const out = output_of(step.range);
-  if (aside_ != nullptr) {
+  if (guarded_result_ != nullptr) {
     if (!transport_.all_sent()) return false;
-    std::copy_n(aside_, step.range.size() * element_bytes_, out);
-    aside_ = nullptr;
+    std::copy_n(guarded_result_, step.range.size() * element_bytes_, out);
+    guarded_result_ = nullptr;
     return true;
   }
   std::vector<int>& kept = workspace_.kept;
@@ -190,8 +190,8 @@ bool Run::reduce_values(const plan::Step& step) {
   }
   if (step.peer == step.operands) operands.push_back(ours);
   const bool guarded = step.guarded && ours == out && !transport_.all_sent();
-  if (guarded) aside_ = receive_scratch_;
-  combine(guarded ? aside_ : out, step);
+  if (guarded) guarded_result_ = receive_scratch_;
+  combine(guarded ? guarded_result_ : out, step);
   for (int k = 0; k < step.operands; ++k) transport_.release(kept[size_t(k)]);
   kept.erase(kept.begin(), kept.begin() + step.operands);
   return !guarded;

@@ -24,10 +24,11 @@ struct Buffers {
   size_t output_begin = 0;  // the first element in output
   Type type = Type::u8;
   Reduction reduction = Reduction::sum;
-  int divisor = 0;  // of an average; else 0
+  int divisor = 0;  // for averages, else 0
 };
 
-// Temporary memory of a run, which the next run reuses. Its content is meaningless between runs.
+// A Workspace is the temporary memory of a run, which the next run reuses. Its content is
+// meaningless between runs.
 class Workspace {
  public:
   std::span<std::byte> scratch(size_t bytes);
@@ -50,12 +51,12 @@ Tag tag_of(Tag operation, const plan::Plan& plan, const plan::Step& step);
 
 class Run {
  public:
-  // team[i] is the transport's rank of the plan's rank i; empty when they are equal.
+  // team[i] is the transport's rank for the plan's rank i; empty if they are equal.
   Run(const plan::Plan& plan, std::span<const int> team, Tag tag, const Buffers& buffers,
       Workspace& workspace, Transport& transport);
 
-  // Makes progress without blocking. Returns true when the plan is done and the buffers are no
-  // longer used.
+  // Makes progress without blocking. Returns true if the plan is done and the buffers are no longer
+  // used.
   Result<bool> advance();
   // Runs to the end.
   Result<void> finish();
@@ -63,7 +64,7 @@ class Run {
  private:
   int rank_of(int member) const { return team_.empty() ? member : team_[size_t(member)]; }
   void begin_round();
-  // Return false when the step must wait.
+  // Return false if the step must wait.
   bool carry_out(const plan::Step& step);
   bool reduce_values(const plan::Step& step);
   void send(const plan::Step& step);
@@ -87,10 +88,10 @@ class Run {
   size_t round_ = 0;
   size_t position_ = 0;                   // the next step of this round
   std::byte* receive_scratch_ = nullptr;  // scratch memory for the next receive of this round
-  // the range that the last reduction also wrote to the memory of peers
+  // the range of the last reduction, whose result was also written to the memory of peers
   plan::Range given_;
   // the result of a guarded reduction, until the output may be written
-  std::byte* aside_ = nullptr;
+  std::byte* guarded_result_ = nullptr;
 };
 
 }  // namespace trainyard::collectives

@@ -19,9 +19,8 @@ using plan::Range;
 using plan::Steps;
 using namespace testing;
 
-// Rank 0 of two sends what its plan requires, but its first two messages of equal length are
-// exchanged.
-TEST(Messages, SwappedMessagesOfEqualLengthFail) {
+// Rank 0 of two swaps its first two messages of equal length, and otherwise follows its plan.
+TEST(Messages, OfEqualLengthFailIfSwapped) {
   size_t changed = 0;
   for (const Case& one : all_cases()) {
     const size_t elements = 24;
@@ -60,22 +59,21 @@ TEST(Messages, SwappedMessagesOfEqualLengthFail) {
       ++changed;
     }
   }
-  EXPECT_GE(changed, 8u);  // fewer would test little
+  EXPECT_GE(changed, 8u);  // otherwise this test has little value
 }
 
-class Listening final : public Around {
+class Listening final : public ForwardingTransport {
  public:
-  using Around::Around;
+  using ForwardingTransport::ForwardingTransport;
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
     notified.assign(peers.begin(), peers.end());
-    Around::send(peers, tag, bytes);
+    ForwardingTransport::send(peers, tag, bytes);
   }
   std::vector<int> notified;
 };
 
-// Otherwise all ranks would send to the first rank at once, and the last rank would receive
-// everything last.
-TEST(Messages, SendsToAllRanksBeginWithTheNextRank) {
+// If all ranks began with the first rank, the last rank would receive everything last.
+TEST(Messages, ToAllRanksBeginWithTheNextRank) {
   constexpr int ranks = 5;
   auto transports = connect_in_memory(ranks);
   std::vector<std::unique_ptr<Listening>> listening;

@@ -150,8 +150,8 @@ std::pair<double, Algorithm> between_hosts(double bytes, const Placement& place,
   return best;
 }
 
-// The time for which a rank keeps its core during an operation of few bytes, with the switch to the
-// next rank: measured with eight ranks on two cores.
+// The time for which a rank keeps its core during an operation of few bytes, including the switch
+// to the next rank; measured with eight ranks on two cores.
 constexpr double kSwitchSeconds = 3e-6;
 
 LinkCosts local_costs(const Costs& costs) {

@@ -21,21 +21,23 @@
 namespace trainyard::collectives {
 
 struct LinkCosts {
-  double latency_seconds = 0;   // of a small message
-  double seconds_per_byte = 0;  // of a large one
+  double latency_seconds = 0;   // time of a small message
+  double seconds_per_byte = 0;  // for large messages
 };
 
 struct Costs {
   LinkCosts local{0.5e-6, 1 / 16e9};    // shared memory: one copy
   LinkCosts between{15e-6, 1 / 2.5e9};  // a network, or TCP over loopback
   double reduce_seconds_per_byte = 1 / 20e9;
-  // Ranks of one host that take turns on a core. A message between them waits for these turns.
+  // The number of ranks of one host that share a core. A message between them waits until the other
+  // ranks on the core have run.
   int ranks_per_core = 1;
 };
 
 struct Choice {
   plan::Operation operation = plan::Operation::allreduce;
-  size_t bytes_end = 0;  // for operations of fewer bytes, down to the end of the previous row
+  // the row applies to sizes below this, from the bytes_end of the row before
+  size_t bytes_end = 0;
   plan::Algorithm algorithm = plan::Algorithm::ring;
   size_t chunk_bytes = 0;
   // hierarchical: the plan between the hosts.
@@ -44,8 +46,7 @@ struct Choice {
   std::string reason;
 };
 
-// The group for which the user has written the rows: this group, or the group from which it was
-// split.
+// The group for which the user wrote the rows: this group, or the group from which it was split.
 enum class PlanScope : uint8_t { of_this_group, of_the_whole };
 
 class Table {
@@ -53,14 +54,14 @@ class Table {
   // hosts[r] is the host of rank r.
   static Table made_from(const Costs& costs, std::span<const int> hosts);
 
-  // Requires: the operation has a plan.
+  // Returns the row for an operation of this size. Requires: the operation has a plan.
   const Choice& choose(plan::Operation operation, size_t bytes) const;
 
   // Replaces rows of the table by rows of the user, for the sizes that they name:
   //   "allreduce=one_shot:0-64K,ring:64K-;broadcast=tree:0-"
   // Sizes are bytes, with K, M or G for powers of 1024; the end is not part of the row. A plan may
-  // have a chunk size: "allreduce=direct/1M:4M-". Rows for the whole group are ignored when this
-  // part of it is on one host and has no such plan.
+  // have a chunk size: "allreduce=direct/1M:4M-". Rows with PlanScope::of_the_whole are ignored if
+  // this group is on one host and does not have the plan.
   Result<void> override_with(std::string_view text, PlanScope scope = PlanScope::of_this_group);
 
   // Returns one line per row, for logs: operation, sizes, plan, reason.

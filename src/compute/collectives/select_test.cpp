@@ -27,7 +27,7 @@ TEST(Table, HasAPlanThatExistsForEveryOperationAndSize) {
   }
 }
 
-TEST(Table, SmallMessagesTakeFewLatenciesAndLargeOnesFewBytes) {
+TEST(Table, UsesFewLatenciesForSmallMessagesAndFewBytesForLargeOnes) {
   const Table local = Table::made_from({}, kOneHost);
   EXPECT_EQ(local.choose(Operation::allreduce, 1024).algorithm, Algorithm::one_shot);
   EXPECT_EQ(local.choose(Operation::allreduce, 25 << 20).algorithm, Algorithm::direct);
@@ -35,7 +35,7 @@ TEST(Table, SmallMessagesTakeFewLatenciesAndLargeOnesFewBytes) {
   EXPECT_EQ(network.choose(Operation::allreduce, 25 << 20).algorithm, Algorithm::hierarchical);
 }
 
-TEST(Table, RanksThatShareACoreExchangeSmallMessagesInOneIteration) {
+TEST(Table, UsesOneIterationForSmallMessagesOfRanksThatShareACore) {
   const std::vector<int> eight(8, 0);
   const auto chosen = [&](int ranks_per_core, size_t bytes) {
     Costs costs;
@@ -48,7 +48,7 @@ TEST(Table, RanksThatShareACoreExchangeSmallMessagesInOneIteration) {
   EXPECT_EQ(chosen(4, 64 << 10), Algorithm::direct);
 }
 
-TEST(Table, TheModelPrefersTheHierarchyWhereHostsHaveManyRanks) {
+TEST(Table, PrefersHierarchicalPlansIfHostsHaveManyRanks) {
   std::vector<int> hosts;
   for (int rank = 0; rank < 16; ++rank) hosts.push_back(rank / 8);
   const auto seconds = [&](Algorithm algorithm) {
@@ -57,7 +57,7 @@ TEST(Table, TheModelPrefersTheHierarchyWhereHostsHaveManyRanks) {
   EXPECT_LT(seconds(Algorithm::hierarchical), seconds(Algorithm::ring));
 }
 
-TEST(Table, GoesBetweenManyHostsInFewLatencies) {
+TEST(Table, UsesFewLatenciesBetweenManyHosts) {
   std::vector<int> hosts;
   for (int rank = 0; rank < 1024; ++rank) hosts.push_back(rank / 8);
   const Table table = Table::made_from({}, hosts);
@@ -91,7 +91,7 @@ TEST(Override, ReplacesTheSizesThatItNames) {
   EXPECT_EQ(table.choose(Operation::allreduce, 200).algorithm, Algorithm::tree);
 }
 
-TEST(Override, APartOnOneHostIgnoresPlansBetweenHosts) {
+TEST(Override, IgnoresPlansBetweenHostsInAPartOnOneHost) {
   Table table = Table::made_from({}, kOneHost);
   const auto before = table.choose(Operation::allreduce, 0).algorithm;
   ASSERT_TRUE(table.override_with("allreduce=hierarchical:0-64K,halving_doubling:64K-",

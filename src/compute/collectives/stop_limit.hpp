@@ -1,7 +1,7 @@
-// StopLimit ends the waits of a rank whose program was told to stop.
+// StopLimit ends the waits of a rank whose program must stop.
 //
-// While the ranks join, a stop ends the wait at once. Later all ranks stop after the same step; a
-// rank that cannot agree on the step with the others within the limit stops waiting.
+// While the ranks join, a stop ends the wait at once. Later, all ranks stop after the same step,
+// and a rank waits at most `limit` for the agreement on that step.
 //
 // Threads: confined to the thread that joins and uses the group. Lifetime: it outlives the group;
 // `stop` and `clock` outlive it. Errors: none.
@@ -20,7 +20,7 @@ class StopLimit {
   StopLimit(const std::atomic<bool>& stop, Clock& clock, std::chrono::nanoseconds limit)
       : stop_(stop), clock_(clock), limit_(limit) {}
 
-  // For TcpOptions::cancelled.
+  // Returns true if the rank must stop waiting; for TcpOptions::cancelled.
   bool is_exceeded() {
     if (!stop_) return false;
     if (!stop_seen_at_) stop_seen_at_ = clock_.monotonic();

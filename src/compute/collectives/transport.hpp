@@ -6,8 +6,8 @@
 // Threads: confined to one thread at a time. Lifetime: posted buffers must live until they are no
 // longer used: bytes to send until all_sent(), buffers to receive into until their message was
 // received or released.
-// Errors: of the group, permanent: after the first one every call returns it again, and it names
-// the rank at fault.
+// Errors: permanent: after the first error, every call returns it again. The error names the rank
+// at fault.
 #pragma once
 
 #include <chrono>
@@ -33,13 +33,13 @@ struct Tag {
 
 class RegisteredMemory;
 
-// How long the bytes for a peer were on their way, since the link was made.
+// The load of the link to a peer, since the link was made.
 struct LinkLoad {
   int peer = 0;
-  // While bytes were sent or waited in the kernel, and the peer had not acknowledged them, but no
-  // longer than they take at the rate of the link (transport/tcp/link_meter.hpp).
+  // The time while bytes were not yet acknowledged by the peer, but at most the time that the bytes
+  // need at the rate of the link (transport/tcp/link_meter.hpp).
   std::chrono::nanoseconds busy{};
-  uint64_t bytes = 0;  // that the peer has acknowledged
+  uint64_t bytes = 0;  // bytes that the peer has acknowledged
 };
 
 class Transport {
@@ -57,26 +57,27 @@ class Transport {
   virtual void send_writable(int peer, Tag tag, std::span<std::byte> bytes) {
     send(std::span(&peer, 1), tag, bytes);
   }
-  // Replaces a send whose bytes were already written to writable(peer), where `peer` receives them.
+  // Replaces send() if the bytes were already written to writable(peer), where `peer` receives
+  // them.
   virtual void notify(int peer, Tag tag, std::span<const std::byte> bytes) {
     send(std::span(&peer, 1), tag, bytes);
   }
   // Receives the next message of `peer` into `into`.
   virtual void receive_into(int peer, Tag tag, std::span<std::byte> into) = 0;
-  // Receives the next message of `peer`. The message stays where it arrives, or is copied into the
-  // given bytes, until release(peer). Requires: the previous message received from this peer was
+  // Receives the next message of `peer`. Until release(peer), the message stays where it arrived,
+  // or is copied to `destination`. Requires: the previous message received from this peer was
   // released.
   virtual void receive(int peer, Tag tag, std::span<std::byte> destination) = 0;
   // Returns the message of receive(peer); null while it has not arrived.
   virtual const std::byte* arrived(int peer) = 0;
-  // Returns the memory of the arrived message when `peer` sent it with send_writable(): a result
-  // may be written there until release(peer). Returns null when the message was copied on its way.
+  // Returns the memory of the arrived message if `peer` sent it with send_writable(): a result may
+  // be written there until release(peer). Returns null if the message was copied.
   virtual std::byte* writable(int) { return nullptr; }
   virtual void release(int peer) = 0;
 
-  // Returns true when the next message of `peer` has begun to arrive; makes progress without
+  // Returns true if the next message of `peer` has begun to arrive. Makes progress without
   // blocking.
-  // Requires: nothing of this peer is expected.
+  // Requires: no receive from this peer is open.
   virtual Result<bool> has_message(int peer) = 0;
 
   virtual bool all_received() const = 0;
@@ -91,21 +92,21 @@ class Transport {
   virtual std::vector<int> hosts() const = 0;
   // Returns how many ranks of this host share a core, rounded up; equal for all ranks of a host.
   virtual int ranks_per_core() const { return 1; }
-  // Returns the loads of links that have sent much, a few at most. They are measured again when the
+  // Returns the loads of at most a few links that have sent many bytes. Measures them again if the
   // last measurement is old.
   virtual std::span<const LinkLoad> link_loads(std::chrono::steady_clock::time_point) { return {}; }
   // Returns the memory that local ranks read without a copy; null where memory is not shared.
   virtual RegisteredMemory* registered() { return nullptr; }
 
-  // Make a transport between some of the ranks. First every rank makes an offer, and all ranks
-  // exchange the offers; then the members connect. Requires: this rank is a member; members, offers
-  // and key are equal on all members.
+  // Make a transport between some of the ranks. First every rank calls offer(), and all ranks
+  // exchange the results; then the members call connect_members(). Requires: this rank is a member;
+  // members, offers and key are equal on all members.
   virtual Result<std::string> offer() = 0;
-  virtual Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
-                                                  const std::vector<std::string>& offers,
-                                                  uint64_t key) = 0;
+  virtual Result<std::unique_ptr<Transport>> connect_members(const std::vector<int>& members,
+                                                             const std::vector<std::string>& offers,
+                                                             uint64_t key) = 0;
 
-  // Ends the group because of this rank: operations on the other ranks fail with its name and
+  // Ends the group because of this rank: operations on the other ranks fail, naming this rank and
   // `why`.
   virtual void abandon(std::string_view why) = 0;
 };

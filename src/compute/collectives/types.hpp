@@ -1,12 +1,11 @@
-// Defines the types of numbers and the reductions of a group.
+// Defines the element types and the reductions of a group.
 //
-// Types of 16 and 8 bits are added as float32 and rounded at the end of a reduction step (plan.hpp
-// defines the steps); integers wrap; a boolean is 0 or 1: sum and maximum are "or", product and
-// minimum are "and". The 8-bit floats are OCP's OFP8: e4m3 has no infinity, and values
-// that are too large become NaN; e5m2 has one. An average of integers is divided towards zero;
-// booleans have no average. Bitwise reductions exist for integers and booleans only. Minimum and
-// maximum keep the value that is first in the order of the reduction when two are equal or one is
-// NaN.
+// Floats of 16 and 8 bits are added as float32 and rounded at the end of a reduction step (plan.hpp
+// defines the steps). Integers wrap. A boolean is 0 or 1: sum and maximum are "or", product and
+// minimum are "and". The 8-bit floats are OCP's OFP8: e5m2 has an infinity; e4m3 does not, and
+// values that are too large become NaN. An average of integers is rounded towards zero; booleans
+// have no average. Bitwise reductions exist for integers and booleans only. Minimum and maximum
+// keep the value that is first in the order of the reduction if two are equal or one is NaN.
 //
 // Threads: plain values.
 #pragma once

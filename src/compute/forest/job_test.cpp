@@ -43,7 +43,7 @@ const ForestOptions kOptions = {.dimensions = 3, .trees = 9, .samples_per_tree =
 std::string model_of(int ranks, const std::vector<std::vector<float>>& rows,
                      const std::function<int(size_t)>& owner) {
   std::string model;
-  collectives::testing::in_memory(ranks, [&](Group& group) {
+  collectives::testing::run_ranks_in_memory(ranks, [&](Group& group) {
     Sampler sampler(kOptions);
     for (size_t i = rows.size(); i-- > 0;)
       if (owner(i) == group.rank())

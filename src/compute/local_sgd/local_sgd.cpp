@@ -246,7 +246,7 @@ Result<std::unique_ptr<LocalSgd>> LocalSgd::join(LocalSgdOptions options,
   // Retries while the own host name does not resolve or its address is not configured yet.
   while (!links && links.error().kind == Kind::unavailable && SteadyClock::now() < deadline) {
     if (options.cancelled && options.cancelled())
-      return cancelled("cancelled while waiting for the own address");
+      return cancelled("cancelled while waiting for this region's address");
     std::this_thread::sleep_for(LinkOptions::kCancelCheckInterval);
     links = Links::open(link_options);
   }

@@ -128,7 +128,7 @@ Result<std::string> own_address_of(int descriptor) {
   socklen_t length = sizeof address;
   char text[NI_MAXHOST];
   if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length) != 0)
-    return from_errno("reading the own address");
+    return from_errno("reading the local address of a connection");
   if (::getnameinfo(reinterpret_cast<sockaddr*>(&address), length, text, sizeof text, nullptr, 0,
                     NI_NUMERICHOST) != 0)
     return unavailable("formatting the local address failed");

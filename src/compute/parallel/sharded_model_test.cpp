@@ -124,7 +124,7 @@ TEST(ShardedModel, IsOneProcessOverEveryTransport) {
   const DividedCourse adam{.optimizer = {.method = Method::adam}, .rate = 0.01};
   const auto one = train_alone(adam.optimizer, 2, adam.rate);
   for (const LinkKind links : {LinkKind::shared, LinkKind::tcp})
-    collectives::testing::over(links, 2, [&](collectives::Group& group) {
+    collectives::testing::run_ranks(links, 2, [&](collectives::Group& group) {
       at::set_num_threads(1);
       DividedNetwork network(group, adam.optimizer);
       run_steps(network, group, adam, 0, kSteps);

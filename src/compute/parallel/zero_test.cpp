@@ -131,7 +131,7 @@ TEST(Zero, IsOneProcessOverEveryTransport) {
   const auto one = train_alone(adam.optimizer, 2, adam.rate);
   for (const ZeroStage stage : kStages)
     for (const LinkKind links : {LinkKind::shared, LinkKind::tcp})
-      collectives::testing::over(links, 2, [&](collectives::Group& group) {
+      collectives::testing::run_ranks(links, 2, [&](collectives::Group& group) {
         at::set_num_threads(1);
         Course course = adam;
         course.stage = stage;

@@ -15,13 +15,13 @@ namespace trainyard::parameter_server {
 namespace {
 
 // Lets the peer act right before each poll, and reports every wait as one that would never end.
-class PeerActsFirst final : public collectives::testing::Around {
+class PeerActsFirst final : public collectives::testing::ForwardingTransport {
  public:
   PeerActsFirst(std::unique_ptr<collectives::Transport> transport, std::function<void()> act)
-      : Around(std::move(transport)), act_(std::move(act)) {}
+      : ForwardingTransport(std::move(transport)), act_(std::move(act)) {}
   Result<void> advance() override {
     act_();
-    return Around::advance();
+    return ForwardingTransport::advance();
   }
   Result<void> wait() override { return unavailable("deadlock: both peers wait"); }
 

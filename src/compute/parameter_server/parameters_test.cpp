@@ -14,9 +14,9 @@
 namespace trainyard::parameter_server {
 namespace {
 
-using collectives::testing::in_memory;
 using collectives::testing::LinkKind;
-using collectives::testing::over;
+using collectives::testing::run_ranks;
+using collectives::testing::run_ranks_in_memory;
 
 bool is_server(const Options& options, int rank) {
   return std::find(options.servers.begin(), options.servers.end(), rank) != options.servers.end();
@@ -28,9 +28,9 @@ float slope(int rank, uint64_t round, size_t i) {
 
 // Runs over every transport.
 void over_all(int ranks, const std::function<void(collectives::Group&)>& run_rank) {
-  in_memory(ranks, run_rank);
-  over(LinkKind::tcp, ranks, run_rank);
-  over(LinkKind::shared, ranks, run_rank);
+  run_ranks_in_memory(ranks, run_rank);
+  run_ranks(LinkKind::tcp, ranks, run_rank);
+  run_ranks(LinkKind::shared, ranks, run_rank);
 }
 
 TEST(Parameters, SynchronousWorkersEqualAnAllreduceBitForBit) {
@@ -113,7 +113,7 @@ TEST(Parameters, RowsArePushedAndPulledByNameInAnyOrder) {
 }
 
 TEST(Parameters, RanksWithDifferentOptionsAllFail) {
-  in_memory(3, [](collectives::Group& group) {
+  run_ranks_in_memory(3, [](collectives::Group& group) {
     const Options options{{{"weights", 10u + (group.rank() == 2 ? 1 : 0), 1, {}}}, {0}, {}};
     const auto result = group.rank() == 0 ? serve(group, options) : [&]() -> Result<void> {
       TRY(Worker::join(group, options));
@@ -124,7 +124,7 @@ TEST(Parameters, RanksWithDifferentOptionsAllFail) {
     EXPECT_NE(result.error().message.find("different tables"), std::string::npos)
         << result.error().message;
   });
-  in_memory(2, [](collectives::Group& group) {
+  run_ranks_in_memory(2, [](collectives::Group& group) {
     for (const std::vector<int>& servers : {std::vector<int>{}, {0, 1}, {0, 0}, {2}, {-1}})
       EXPECT_EQ(serve(group, {{{"weights", 10, 1, {}}}, servers, {}}).error().kind, Kind::invalid);
   });

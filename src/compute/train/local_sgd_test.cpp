@@ -58,10 +58,10 @@ class CountingTransport final : public Transport {
     return hosts;
   }
   Result<std::string> offer() override { return inner_->offer(); }
-  Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
-                                          const std::vector<std::string>& offers,
-                                          uint64_t key) override {
-    return inner_->meet(members, offers, key);
+  Result<std::unique_ptr<Transport>> connect_members(const std::vector<int>& members,
+                                                     const std::vector<std::string>& offers,
+                                                     uint64_t key) override {
+    return inner_->connect_members(members, offers, key);
   }
   void abandon(std::string_view why) override { inner_->abandon(why); }
 

@@ -19,7 +19,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr int kPollsWithoutSleep = 1000;
 constexpr auto kSleepBetweenPolls = std::chrono::microseconds(50);
 
-// ncclDataType_t, for moving and for reducing; -1 when NCCL has none.
+// Returns the ncclDataType_t for copies or for reductions; -1 if NCCL has none.
 int data_type(Type type) {
   switch (type) {
     case Type::i8:
@@ -49,7 +49,7 @@ int data_type(Type type) {
   return -1;
 }
 
-// ncclRedOp_t; -1 when NCCL has none.
+// Returns the ncclRedOp_t; -1 if NCCL has none.
 int reduction_of(Type type, Reduction reduction) {
   constexpr int sum = 0, product = 1, maximum = 2, minimum = 3, average = 4;
   const bool boolean = type == Type::boolean;  // a byte of 0 or 1
@@ -69,7 +69,7 @@ int reduction_of(Type type, Reduction reduction) {
   }
 }
 
-// The position of a rank's block in a buffer.
+// Returns the position of a rank's block in a buffer.
 struct Bytes {
   size_t begin = 0;
   size_t size = 0;
@@ -98,8 +98,8 @@ std::byte* at(const BufferView& numbers, const Bytes& block) {
 }  // namespace
 
 Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(Group& group, DeviceOptions options) {
-  // All ranks first report whether they loaded NCCL; otherwise a rank might wait in NCCL for one
-  // that has none.
+  // All ranks first report whether they loaded NCCL. Otherwise a rank might wait in NCCL for a rank
+  // without NCCL.
   const auto loaded = nccl::load(options.nccl, options.cuda);
   const auto errors =
       TRY(group.all_gather(loaded ? "" : loaded.error().message).in("joining the ranks over NCCL"));
@@ -111,7 +111,7 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(Group& group, DeviceOptio
   nccl::Id id{};
   Result<void> made = ok();
   if (group.rank() == 0)
-    made = device->good(device->nccl_.ncclGetUniqueId(&id), "creating an NCCL identifier");
+    made = device->check_status(device->nccl_.ncclGetUniqueId(&id), "creating an NCCL identifier");
   // When no ID could be made, all ranks receive zeros, which are not a valid ID.
   TRY(group.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0)
           .in("joining the ranks over NCCL"));
@@ -119,7 +119,7 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(Group& group, DeviceOptio
   bool none = true;
   for (const char byte : id.bytes) none = none && byte == 0;
   if (none) return unavailable("rank 0 could not create an NCCL identifier");
-  TRY(device->good(
+  TRY(device->check_status(
       device->nccl_.ncclCommInitRank(&device->communicator_, group.size(), id, group.rank()),
       "joining the ranks over NCCL"));
   return device;
@@ -132,7 +132,7 @@ DeviceGroup::~DeviceGroup() {
   if (communicator_ != nullptr) (void)nccl_.ncclCommDestroy(communicator_);
 }
 
-Result<void> DeviceGroup::good(int answer, const char* doing) const {
+Result<void> DeviceGroup::check_status(int answer, const char* doing) const {
   if (answer == nccl::kSuccess || answer == nccl::kInProgress) return ok();
   return unavailable(std::string(doing) + ": NCCL: " + nccl_.ncclGetErrorString(answer));
 }
@@ -143,7 +143,7 @@ Result<void> DeviceGroup::run(const Call& call, nccl::Stream stream) {
   if (plan::reduces(call.operation)) {
     const Type type = call.input.type;
     int version = 0;
-    TRY(good(nccl_.ncclGetVersion(&version), "reading NCCL's version"));
+    TRY(check_status(nccl_.ncclGetVersion(&version), "reading NCCL's version"));
     const bool f8 = type == Type::f8e4m3 || type == Type::f8e5m2;
     if (data_type(type) < 0 || reduction_of(type, call.reducing.reduction) < 0 ||
         (f8 && version < nccl::kVersionWithF8)) {
@@ -152,7 +152,8 @@ Result<void> DeviceGroup::run(const Call& call, nccl::Stream stream) {
                      std::string(to_string(type)));
     }
     if (call.reducing.prescale != 1)
-      return invalid(name_of(call) + ": values on a GPU are scaled there, before the call");
+      return invalid(name_of(call) +
+                     ": prescale is not supported on GPUs: scale the values before the call");
   }
   auto result = enqueue(call, stream);
   if (result) result = wait(stream);
@@ -167,18 +168,19 @@ Result<void> DeviceGroup::enqueue(const Call& call, nccl::Stream stream) {
   const int reduction = reduction_of(call.input.type, call.reducing.reduction);
   switch (call.operation) {
     case Operation::allreduce:
-      return good(nccl_.ncclAllReduce(call.input.data, call.output.data, call.input.count, type,
-                                      reduction, communicator_, stream),
-                  "ncclAllReduce");
+      return check_status(nccl_.ncclAllReduce(call.input.data, call.output.data, call.input.count,
+                                              type, reduction, communicator_, stream),
+                          "ncclAllReduce");
     case Operation::reduce:
-      return good(nccl_.ncclReduce(call.input.data, call.output.data, call.input.count, type,
-                                   reduction, call.root, communicator_, stream),
-                  "ncclReduce");
+      return check_status(nccl_.ncclReduce(call.input.data, call.output.data, call.input.count,
+                                           type, reduction, call.root, communicator_, stream),
+                          "ncclReduce");
     case Operation::broadcast:
-      return good(nccl_.ncclBroadcast(call.output.data, call.output.data,
-                                      call.output.count * bytes_of(call.output.type),
-                                      data_type(Type::u8), call.root, communicator_, stream),
-                  "ncclBroadcast");
+      return check_status(
+          nccl_.ncclBroadcast(call.output.data, call.output.data,
+                              call.output.count * bytes_of(call.output.type), data_type(Type::u8),
+                              call.root, communicator_, stream),
+          "ncclBroadcast");
     case Operation::barrier:
       return ok();
     case Operation::reduce_scatter:
@@ -189,22 +191,22 @@ Result<void> DeviceGroup::enqueue(const Call& call, nccl::Stream stream) {
       break;
   }
   // Calls between ncclGroupStart and ncclGroupEnd become one operation.
-  TRY(good(nccl_.ncclGroupStart(), "ncclGroupStart"));
+  TRY(check_status(nccl_.ncclGroupStart(), "ncclGroupStart"));
   auto result = exchange(call, stream);
-  auto ended = good(nccl_.ncclGroupEnd(), "ncclGroupEnd");
+  auto ended = check_status(nccl_.ncclGroupEnd(), "ncclGroupEnd");
   return result ? ended : result;
 }
 
 Result<void> DeviceGroup::send(const void* from, size_t size, int peer, nccl::Stream stream) {
   if (size == 0) return ok();
-  return good(nccl_.ncclSend(from, size, data_type(Type::u8), peer, communicator_, stream),
-              "ncclSend");
+  return check_status(nccl_.ncclSend(from, size, data_type(Type::u8), peer, communicator_, stream),
+                      "ncclSend");
 }
 
 Result<void> DeviceGroup::receive(void* into, size_t size, int peer, nccl::Stream stream) {
   if (size == 0) return ok();
-  return good(nccl_.ncclRecv(into, size, data_type(Type::u8), peer, communicator_, stream),
-              "ncclRecv");
+  return check_status(nccl_.ncclRecv(into, size, data_type(Type::u8), peer, communicator_, stream),
+                      "ncclRecv");
 }
 
 // Runs reduce_scatter: each rank is the root of the reduction of its block.
@@ -214,11 +216,11 @@ Result<void> DeviceGroup::reduce_blocks(const Call& call, nccl::Stream stream) {
   for (int peer = 0; peer < group_.size(); ++peer) {
     const Bytes& block = blocks[size_t(peer)];
     if (block.size == 0) continue;
-    TRY(good(nccl_.ncclReduce(at(call.input, block), call.output.data, block.size / element_bytes,
-                              data_type(call.input.type),
-                              reduction_of(call.input.type, call.reducing.reduction), peer,
-                              communicator_, stream),
-             "ncclReduce"));
+    TRY(check_status(nccl_.ncclReduce(at(call.input, block), call.output.data,
+                                      block.size / element_bytes, data_type(call.input.type),
+                                      reduction_of(call.input.type, call.reducing.reduction), peer,
+                                      communicator_, stream),
+                     "ncclReduce"));
   }
   return ok();
 }
@@ -231,9 +233,10 @@ Result<void> DeviceGroup::broadcast_blocks(const Call& call, nccl::Stream stream
     const Bytes& block = blocks[size_t(peer)];
     if (block.size == 0) continue;
     std::byte* const data = at(call.output, block);
-    TRY(good(nccl_.ncclBroadcast(peer == group_.rank() ? call.input.data : data, data, block.size,
-                                 data_type(Type::u8), peer, communicator_, stream),
-             "ncclBroadcast"));
+    TRY(check_status(
+        nccl_.ncclBroadcast(peer == group_.rank() ? call.input.data : data, data, block.size,
+                            data_type(Type::u8), peer, communicator_, stream),
+        "ncclBroadcast"));
   }
   return ok();
 }
@@ -289,8 +292,8 @@ Result<void> DeviceGroup::wait(nccl::Stream stream) {
     if (answer != nccl::kStreamNotReady)
       return unavailable("the GPU's stream failed with CUDA's error " + std::to_string(answer));
     int state = nccl::kSuccess;
-    TRY(good(nccl_.ncclCommGetAsyncError(communicator_, &state), "ncclCommGetAsyncError"));
-    TRY(good(state, "communicating between the GPUs"));
+    TRY(check_status(nccl_.ncclCommGetAsyncError(communicator_, &state), "ncclCommGetAsyncError"));
+    TRY(check_status(state, "communicating between the GPUs"));
     if (options_.cancelled && options_.cancelled()) return cancelled("this rank was cancelled");
     if (SteadyClock::now() >= until)
       return unavailable("timed out: the ranks' GPUs did not finish within " +
@@ -300,7 +303,8 @@ Result<void> DeviceGroup::wait(nccl::Stream stream) {
 }
 
 Error DeviceGroup::fail(Error error) {
-  // Otherwise the kernel would wait on the GPU forever, and the destructor for the kernel.
+  // Otherwise the kernel would wait on the GPU forever, and the destructor would wait for the
+  // kernel.
   (void)nccl_.ncclCommAbort(std::exchange(communicator_, nullptr));
   // NCCL does not report which rank is lost; the group does.
   if (error.kind == Kind::unavailable) {

@@ -3,7 +3,7 @@
 //   auto device = TRY(DeviceGroup::make(*group));
 //   TRY(device->run(calls::allreduce(numbers), stream));  // numbers.data: this rank's GPU memory
 //
-// The ranks exchange NCCL's unique ID through their group. When an operation does not complete, the
+// The ranks exchange NCCL's unique ID through their group. If an operation does not complete, the
 // group determines which rank is lost. NCCL chooses its own order of additions: all ranks get equal
 // sums, but the bits may differ from those of the plans.
 //
@@ -27,7 +27,7 @@
 namespace trainyard::collectives {
 
 struct DeviceOptions {
-  // The names of the libraries, as dlopen takes them.
+  // The names of the libraries, which are passed to dlopen.
   std::string nccl = "libnccl.so.2";
   std::string cuda = "libcuda.so.1";
   // The longest time from the call of an operation to its end; NCCL itself would wait forever.
@@ -55,11 +55,11 @@ class DeviceGroup {
   Result<void> exchange(const Call& call, nccl::Stream stream);
   Result<void> reduce_blocks(const Call& call, nccl::Stream stream);
   Result<void> broadcast_blocks(const Call& call, nccl::Stream stream);
-  // Send and receive nothing when `size` is 0.
+  // Do nothing if `size` is 0.
   Result<void> send(const void* from, size_t size, int peer, nccl::Stream stream);
   Result<void> receive(void* into, size_t size, int peer, nccl::Stream stream);
   Result<void> wait(nccl::Stream stream);
-  Result<void> good(int answer, const char* doing) const;
+  Result<void> check_status(int answer, const char* doing) const;
   Error fail(Error error);
 
   Group& group_;

@@ -17,14 +17,14 @@ using namespace testing;
 DeviceOptions in_ordinary_memory() { return {.nccl = NCCL_IN_MEMORY, .cuda = NCCL_IN_MEMORY}; }
 
 void on_devices(int ranks, const std::function<void(DeviceGroup&, Group&)>& play) {
-  in_memory(ranks, [&](Group& group) {
+  run_ranks_in_memory(ranks, [&](Group& group) {
     auto device = DeviceGroup::make(group, in_ordinary_memory());
     ASSERT_TRUE(device) << device.error().message;
     play(**device, group);
   });
 }
 
-TEST(Nccl, LoadReportsAMissingLibraryOrFunction) {
+TEST(Nccl, ReportsAMissingLibraryOrFunction) {
   const auto without = nccl::load("libno-such-nccl.so.2", NCCL_IN_MEMORY);
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().kind, Kind::unavailable);
@@ -43,8 +43,8 @@ TEST(Nccl, LoadReportsAMissingLibraryOrFunction) {
   EXPECT_TRUE(nccl::load(NCCL_IN_MEMORY, NCCL_IN_MEMORY));
 }
 
-TEST(DeviceGroup, ARankWithoutNcclIsNamedOnAllRanks) {
-  in_memory(3, [](Group& group) {
+TEST(DeviceGroup, NamesARankWithoutNcclOnAllRanks) {
+  run_ranks_in_memory(3, [](Group& group) {
     auto options = in_ordinary_memory();
     if (group.rank() == 1) options.nccl = "libno-such-nccl.so.2";
     const auto device = DeviceGroup::make(group, options);
@@ -112,7 +112,7 @@ TEST(DeviceGroup, EveryOperationGivesTheSameResultAsTheGroup) {
   });
 }
 
-TEST(DeviceGroup, OperationsInPlaceTakeOtherTypes) {
+TEST(DeviceGroup, SupportsOperationsInPlaceOnOtherTypes) {
   on_devices(3, [](DeviceGroup& device, Group& group) {
     const int rank = group.rank();
     std::vector<float> values(4, float(rank));
@@ -128,7 +128,7 @@ TEST(DeviceGroup, OperationsInPlaceTakeOtherTypes) {
   });
 }
 
-TEST(DeviceGroup, OperationsUnknownToNcclAreRejectedBeforeSending) {
+TEST(DeviceGroup, RejectsOperationsThatNcclLacksBeforeSending) {
   on_devices(2, [](DeviceGroup& device, Group&) {
     int32_t memory[4]{};
     const struct {
@@ -154,8 +154,8 @@ TEST(DeviceGroup, OperationsUnknownToNcclAreRejectedBeforeSending) {
   });
 }
 
-TEST(DeviceGroup, ARankThatLeftIsNamedWhenAnOperationDoesNotEnd) {
-  over_owned(LinkKind::shared, 3, [](std::unique_ptr<Group> group) {
+TEST(DeviceGroup, NamesARankThatLeftWhenAnOperationDoesNotEnd) {
+  run_owning_ranks(LinkKind::shared, 3, [](std::unique_ptr<Group> group) {
     auto options = in_ordinary_memory();
     options.peer_timeout = 200ms;
     auto device = DeviceGroup::make(*group, options);
@@ -175,7 +175,7 @@ TEST(DeviceGroup, ARankThatLeftIsNamedWhenAnOperationDoesNotEnd) {
 }
 
 TEST(DeviceGroup, AWaitCanBeCancelled) {
-  in_memory(2, [](Group& group) {
+  run_ranks_in_memory(2, [](Group& group) {
     auto options = in_ordinary_memory();
     options.cancelled = [] { return true; };
     auto device = DeviceGroup::make(group, options);

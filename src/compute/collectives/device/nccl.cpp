@@ -8,7 +8,8 @@ namespace trainyard::collectives::nccl {
 namespace {
 
 Result<void*> open(const std::string& name, const char* what) {
-  // Never closed, since its threads and the destructors of its users may outlive this code.
+  // The libraries are never closed: their threads, and the destructors of their users, may outlive
+  // this code.
   void* const handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return handle;
   return unavailable(std::string(what) + " is not available on this machine: " + ::dlerror());

@@ -137,7 +137,7 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
       }
       return;
     default:
-      CHECK(false, "the algorithm serves the operation");
+      CHECK(false, "the algorithm implements the operation");
   }
 }
 

@@ -7,7 +7,7 @@
 
 namespace trainyard::collectives::plan {
 
-// Returns `part` modulo `parts`, in 0 .. parts-1 for negative parts, too.
+// Returns `part` modulo `parts`, in 0 .. parts-1 also for a negative `part`.
 int around(int part, int parts);
 // Returns the block of a rank if the plan has blocks, else its piece of the whole.
 Range block_of(const Plan& plan, int rank);

@@ -33,7 +33,7 @@ constexpr EnumTable<Algorithm> kAlgorithmNames{"algorithm",
 void check(const Plan& plan) {
   CHECK(plan.ranks > 0 && plan.rank >= 0 && plan.rank < plan.ranks, "a rank is one of the ranks");
   CHECK(plan.root >= 0 && plan.root < plan.ranks, "the root is one of the ranks");
-  CHECK(exists(plan.operation, plan.algorithm), "the algorithm serves the operation");
+  CHECK(exists(plan.operation, plan.algorithm), "the algorithm implements the operation");
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // A Plan determines the steps of one rank in a collective operation before any byte moves.
 //
-// Every rank computes its own steps from the same few numbers, without communication. A plan is a
-// value of those numbers; its steps are computed one round at a time, when they are needed. A plan
-// does no I/O: only run.cpp turns steps into I/O, and a test executes the steps of all ranks on one
-// thread.
+// Every rank computes its own steps from the same few numbers, without communication. A plan
+// consists of these numbers; its steps are computed one round at a time, when they are needed. A
+// plan does no I/O: only run.cpp turns steps into I/O, and a test executes the steps of all ranks
+// on one thread.
 //
 // Threads: pure functions. Lifetime: `blocks` outlives the plan.
 // Errors: none; requirements are checked.
@@ -39,7 +39,8 @@ enum class Operation : uint8_t {
 };
 
 enum class Algorithm : uint8_t {
-  one_shot,          // each rank sends all to each (or to the root, or the root to each)
+  // each rank sends everything to all others (or to the root, or the root to all)
+  one_shot,
   direct,            // each rank reduces one piece, then sends it to all
   ring,              // pieces travel around the ring
   halving_doubling,  // pairs halve the range that they reduce, then double the range that they hold
@@ -48,7 +49,7 @@ enum class Algorithm : uint8_t {
   hierarchical
 };
 
-// Returns whether the operation reduces values; others only move them.
+// Returns true if the operation reduces values; other operations only move them.
 constexpr bool reduces(Operation operation) {
   return operation == Operation::allreduce || operation == Operation::reduce_scatter ||
          operation == Operation::reduce;
@@ -61,18 +62,18 @@ std::optional<Algorithm> algorithm_named(std::string_view name);
 
 enum class Action : uint8_t {
   send,          // sends `range` to `peer`, or to all other ranks
-  receive,       // receives `range` of `peer` and keeps it for a reduction of the same round
-  receive_into,  // receives `range` of `peer` into the output
+  receive,       // receives `range` from `peer` and keeps it for a reduction of the same round
+  receive_into,  // receives `range` from `peer` into the output
   reduce,        // reduces the own value of `range` with the oldest `operands` kept values
 };
 
 inline constexpr int kAllRanks = -1;
 
-// The use that the receiver makes of a message.
+// What the receiver does with a message.
 enum class Use : uint8_t {
-  copied,   // it copies the elements into its output
-  reduced,  // it reduces them with others
-  // it reduces them, and may write the result over them, which the sender then uses
+  copied,   // copies the elements into its output
+  reduced,  // reduces them with others
+  // reduces them, and may write the result over them, which the sender then uses
   reduced_in_place
 };
 
@@ -81,20 +82,16 @@ enum class Use : uint8_t {
 // sides omit empty messages.
 struct Step {
   Action action = Action::send;
-  bool from_input =
-      // sends and reductions: reads the own values from the input of the caller, else from the
-      // output
-      false;
+  // sends and reductions: reads the own values from the caller's input, else from the output
+  bool from_input = false;
   bool last = false;  // the last reduction of this range, which divides an average
-  bool guarded =
-      // reducing step: earlier sends may still read `range`; it is written when they are done
-      false;
+  // reductions: earlier sends may still read `range`, which is written when they are done
+  bool guarded = false;
   Use use = Use::copied;  // send
-  uint16_t operands =
-      // reducing step: the number of received values; they are reduced in the order of their
-      // receives,
-      0;
-  int peer = kAllRanks;  // and the own value follows the first `peer` of them
+  // reductions: the number of received values. They are reduced in the order of their receives, and
+  // the own value follows the first `peer` of them.
+  uint16_t operands = 0;
+  int peer = kAllRanks;
   Range range;
 };
 
@@ -105,7 +102,7 @@ struct Plan {
   Algorithm algorithm = Algorithm::direct;
   int rank = 0;
   int ranks = 1;
-  size_t elements = 0;  // of the whole buffer
+  size_t elements = 0;  // elements of the whole buffer
   int root = 0;         // broadcast, reduce, gather, scatter
   // Messages have at most this many elements, so that one is reduced while the next is sent. 0: no
   // limit.
@@ -119,7 +116,7 @@ struct Plan {
   std::span<const Range> received_blocks;
 };
 
-// Returns the number of rounds of a plan; zero when it moves nothing.
+// Returns the number of rounds of a plan; zero if it moves nothing.
 size_t rounds(const Plan& plan);
 // Adds the steps of a round. Requires: round < rounds(plan).
 void add_round(const Plan& plan, size_t round, Steps& steps);
@@ -154,25 +151,25 @@ std::vector<Stage> hierarchical(int rank, std::span<const int> hosts, size_t ele
                                 size_t local_chunk_elements, Algorithm between,
                                 size_t between_chunk_elements);
 
-// The order in which the values of one element are reduced: its parts from left to right, rounded
-// once at the end. A leaf is the value of one rank.
+// An Expression is the order in which the values of one element are reduced: its parts from left to
+// right, rounded once at the end. A leaf is the value of one rank.
 struct Expression {
   int rank = 0;
   std::vector<Expression> parts;
 };
 
-// Returns the order that a reduction (allreduce, reduce_scatter, reduce) guarantees for `element`:
-// a function of plan, number of ranks and element only. plan.rank is ignored.
+// Returns the order that a reduction (allreduce, reduce_scatter, reduce) guarantees for `element`.
+// It depends only on plan, number of ranks and element; plan.rank is ignored.
 Expression expression(const Plan& plan, size_t element);
 Expression hierarchical_expression(std::span<const int> hosts, size_t elements, Algorithm between,
                                    size_t element);
 
-// The cost of a plan, by the formulas above the algorithms; tests compare it with the steps.
+// The cost of a plan, by the formulas above the algorithms. Tests compare it with the steps.
 struct Cost {
   size_t latencies = 0;      // messages that depend on each other
-  size_t elements_sent = 0;  // by the rank that sends most
+  size_t elements_sent = 0;  // by the rank that sends the most
   size_t elements_sent_by_all = 0;
-  size_t elements_reduced = 0;  // received values, by the rank that reduces most
+  size_t elements_reduced = 0;  // received values, by the rank that reduces the most
 };
 Cost cost(const Plan& plan);
 

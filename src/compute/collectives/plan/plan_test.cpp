@@ -97,7 +97,7 @@ TEST(Plans, EveryTypeAndReductionEqualsTheReferenceBitForBit) {
   }
 }
 
-TEST(Plans, UnevenAndEmptySizes) {
+TEST(Plans, SupportUnevenAndEmptySizes) {
   for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
     Circle circle(ranks);
     for (const Case& one : kReductionsOfAll) {
@@ -114,8 +114,8 @@ TEST(Plans, UnevenAndEmptySizes) {
   }
 }
 
-TEST(Plans, TheOrderOfAdditionsMattersToTheseInputs) {
-  // Otherwise the tests above would show nothing about the order.
+TEST(Plans, InputsDependOnTheOrderOfAdditions) {
+  // Otherwise the tests above would not check the order.
   const auto inputs = awkward_inputs(Type::f32, 5, 101);
   const auto ring = expressions_of({Operation::allreduce, Algorithm::ring, 0}, 5, 101);
   const auto tree = expressions_of({Operation::allreduce, Algorithm::tree, 0}, 5, 101);
@@ -324,7 +324,7 @@ TEST(Plans, AllToAllDeliversEachBlockToItsRank) {
       outputs[index] = Bytes(expected[index].size());
       std::copy_n(expected[index].begin() + ptrdiff_t(received[index][index].begin),
                   size(rank, rank),
-                  // our own: the caller's copy
+                  // this rank's own block, which the caller copies
                   outputs[index].begin() + ptrdiff_t(received[index][index].begin));
     }
     circle.run([&](int rank) -> std::vector<Circle::Part> {
@@ -341,7 +341,7 @@ TEST(Plans, AllToAllDeliversEachBlockToItsRank) {
   }
 }
 
-TEST(Barrier, NoRankIsDoneBeforeAllCame) {
+TEST(Barrier, NoRankIsDoneBeforeAllHaveEntered) {
   for (const Algorithm algorithm : {Algorithm::tree, Algorithm::one_shot}) {
     for (int ranks = 2; ranks <= kRanksMax; ++ranks) {
       auto transports = connect_in_memory(ranks);
@@ -493,7 +493,7 @@ TEST(Costs, StepsAndElementsMatchTheFormulas) {
   }
 }
 
-TEST(Costs, AnExchangeOfBlocksSendsEachOnce) {
+TEST(Costs, AllToAllSendsEachBlockOnce) {
   for (int ranks = 2; ranks <= kRanksMax; ++ranks) {
     // Rank a sends (a + 2 b) % 5 elements to rank b.
     std::vector<std::vector<Range>> sent(static_cast<size_t>(ranks)),

@@ -52,7 +52,7 @@ struct Rank {
   std::vector<Waited> kept;      // messages of this round that will be reduced
   std::vector<Waited> received;  // the others
   std::vector<Arrivals> arrivals;
-  Waited missing;  // what a waiting rank waits for
+  Waited missing;  // the message for which a waiting rank waits
   bool waits = false;
 };
 
@@ -146,7 +146,8 @@ class Replay {
       end_ = std::max(end_, rank.now);
     }
     for (const Rank& rank : ranks_)
-      CHECK(!rank.waits && rank.stage == rank.stages.size(), "every rank gets what it waits for");
+      CHECK(!rank.waits && rank.stage == rank.stages.size(),
+            "every rank receives the messages for which it waits");
     return end_ - began;
   }
 

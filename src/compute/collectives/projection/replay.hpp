@@ -22,8 +22,8 @@ namespace trainyard::collectives::projection {
 
 struct Cluster {
   std::vector<int> hosts;  // by rank: any number that the ranks of one host share
-  // latency_seconds: of a small message. seconds_per_byte: of a copy by the rank itself (local); of
-  // each direction of a host's link (between).
+  // latency_seconds is the time of a small message. seconds_per_byte is that of a copy by the rank
+  // itself (local), or of each direction of a host's link (between).
   LinkCosts local{0.5e-6, 1 / 16e9};
   LinkCosts between{15e-6, 1 / 1.25e9};
   // The bytes that an idle shaped link passes at once, in each direction, before its rate applies;
@@ -31,7 +31,7 @@ struct Cluster {
   double burst_bytes = 0;
   double message_seconds = 1e-6;  // processor time of the sender for each message over the network
   double reduce_seconds_per_byte = 1 / 20e9;
-  // The number of copies and reductions that a host does at the same time; 0: one per rank.
+  // The number of copies and reductions that a host executes at the same time; 0: one per rank.
   int processors = 0;
 
   // Returns the costs from which a table chooses plans.

@@ -20,13 +20,13 @@ namespace trainyard::collectives::projection {
 
 struct Layer {
   double parameters = 0;
-  double flop = 0;  // of its forward pass; the backward pass costs twice as much
+  double flop = 0;  // for its forward pass; the backward pass costs twice as much
 };
 
 struct Workload {
   std::string name;
   std::vector<Layer> layers;   // in the order of the forward pass
-  double compute_seconds = 0;  // of one rank's step alone: forward, backward and update
+  double compute_seconds = 0;  // time of a step on a single rank: forward, backward and update
   double gradient_bytes = 4;   // of each parameter
   double parameters() const;
 };
@@ -40,17 +40,18 @@ Workload mask_rcnn();        // He et al. 2017, ResNet-50 and feature pyramid
 
 struct Overlap {
   double bucket_bytes = 25 << 20;
-  double cycle_seconds = 0;  // the longest wait of a bucket for the next cycle, twice the average
+  // the longest wait of a bucket for the next cycle: twice the average wait
+  double cycle_seconds = 0;
   // Standard deviation of the ranks' compute times, divided by their mean.
   double jitter = 0.01;
 };
 
 struct StepTimes {
-  double compute = 0;  // of one rank alone
-  double slowest = 0;  // waiting for the slowest rank
-  double exposed = 0;  // communication that does not overlap with computation
+  double compute = 0;  // time of a single rank
+  double slowest = 0;  // time of waiting for the slowest rank
+  double exposed = 0;  // time of communication that does not overlap with computation
   double total() const { return compute + slowest + exposed; }
-  // Throughput, divided by `ranks` times that of one rank alone.
+  // Returns the throughput divided by `ranks` times the throughput of a single rank.
   double efficiency() const { return compute / total(); }
 };
 

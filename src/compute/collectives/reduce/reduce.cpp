@@ -69,8 +69,8 @@ std::string_view to_string(Reduction reduction) { return kReductionNames.text(re
 void reduce_values(Type type, Reduction reduction, std::byte* out,
                    std::span<const std::byte* const> operands, size_t elements, int divisor) {
   static const auto best = runnable_kernels().back().reduce_values;
-  CHECK(!operands.empty(), "something is combined");
-  CHECK(exists(type, reduction), "there is such a reduction of this type");
+  CHECK(!operands.empty(), "a reduction has operands");
+  CHECK(exists(type, reduction), "the type supports the reduction");
   // a later step divides
   if (divisor == 0 && reduction == Reduction::average) reduction = Reduction::sum;
   best(type, reduction, out, operands.data(), operands.size(), elements, divisor);

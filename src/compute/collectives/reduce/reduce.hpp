@@ -1,4 +1,4 @@
-// Combines the ranks' values of a range, element by element.
+// Reduces the ranks' values of a range, element by element.
 //
 // A result depends only on the operands and their order, not on the processor: the vectorised
 // kernels give the same bits as the plain ones. (The result of a reduction of several NaN is an
@@ -29,13 +29,14 @@ void reduce_values(Type type, Reduction reduction, std::byte* out,
 // 64 bits becomes the nearest number inside, and one outside of the type wraps.
 void scale(Type type, std::byte* data, size_t elements, double factor);
 
-// Convert f16 or bf16 to float32 and back, rounding to nearest, ties to even.
+// widen() converts f16 or bf16 to float32, and narrow() converts back, rounding to nearest, ties to
+// even.
 // Requires: type is f16 or bf16; the two ranges do not overlap.
 void widen(Type type, const std::byte* narrow, float* wide, size_t elements);
 void narrow(Type type, const float* wide, std::byte* narrow, size_t elements);
 
-// A set of kernels for one kind of processor. runnable_kernels() returns those that this processor
-// can run, the plain ones first; reduce_values() uses the last.
+// Kernels are the loops for one kind of processor. runnable_kernels() returns those that this
+// processor can run, plain loops first; reduce_values() uses the last.
 struct Kernels {
   std::string_view name;
   void (*reduce_values)(Type type, Reduction reduction, std::byte* out,

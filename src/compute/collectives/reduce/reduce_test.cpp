@@ -20,7 +20,7 @@ std::vector<const std::byte*> pointers(const std::vector<Bytes>& all) {
   return addresses;
 }
 
-TEST(Kernels, AllCastAlike) {
+TEST(Kernels, AllConvertToTheSameBits) {
   std::vector<float> floats;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 65'521 * 3)
     floats.push_back(formats::float_of(uint32_t(bits)));
@@ -206,7 +206,7 @@ TEST(Formats, RoundToTheNearestAndToEven) {
   expect_nearest(formats::from_bf16, formats::to_bf16, 0x7f7f);
 }
 
-TEST(Formats, EndsOfTheRanges) {
+TEST(Formats, ConvertTheEndsOfTheirRanges) {
   EXPECT_EQ(formats::from_f16(0x7bff), 65504.0f);
   EXPECT_EQ(formats::from_f16(0x0001), std::ldexp(1.0f, -24));
   EXPECT_EQ(formats::to_f16(65520.0f), 0x7c00);
@@ -228,7 +228,7 @@ std::vector<Number> scaled(Type type, std::vector<Number> values, double factor)
   return values;
 }
 
-TEST(Scale, IntegersAreMultipliedAsDoublesAndCut) {
+TEST(Scale, MultipliesIntegersAsDoublesAndTruncates) {
   EXPECT_EQ(scaled<int32_t>(Type::i32, {7, -7}, 0.5), (std::vector<int32_t>{3, -3}));
   EXPECT_EQ(scaled<int64_t>(Type::i64, {(1LL << 53) - 1, -100}, 0.19),
             (std::vector<int64_t>{1711367858400788, -19}));
@@ -240,7 +240,7 @@ TEST(Scale, IntegersAreMultipliedAsDoublesAndCut) {
 }
 
 // Frameworks do the same: the factor has the type in which they compute.
-TEST(Scale, FloatsAreMultipliedInFloat32ByAFactorOfFloat32) {
+TEST(Scale, MultipliesFloatsInFloat32) {
   constexpr double factor = 0.1915194503788923;
   for (int number = -2048; number <= 2048; ++number) {
     const auto value = float(number);

@@ -1,4 +1,4 @@
-// Lists every plan, with and without chunks, for tests that must hold for all plans.
+// Lists every plan, with and without chunks, for tests that cover all plans.
 //
 // Threads: plain values. Lifetime: blocks outlive the plans that point to them.
 #pragma once
@@ -65,7 +65,7 @@ inline std::vector<Case> all_cases() {
   return cases;
 }
 
-// The algorithms of allreduce by name, except for hierarchical, which needs several hosts.
+// Returns the names of allreduce's algorithms, except hierarchical, which needs several hosts.
 inline std::vector<std::string> allreduce_plans() {
   std::vector<std::string> names;
   for (int i = 0; i <= int(Algorithm::hierarchical); ++i)
@@ -73,7 +73,7 @@ inline std::vector<std::string> allreduce_plans() {
   return names;
 }
 
-// Blocks that differ in size; some are empty.
+// Returns blocks of different sizes; some are empty.
 inline std::vector<Range> uneven_blocks(int ranks, size_t elements) {
   std::vector<Range> blocks;
   size_t begin = 0;

@@ -1,4 +1,5 @@
-// Executes the steps of all ranks of an operation on one thread, for the tests of the plans.
+// A Circle executes the steps of all ranks of an operation on one thread, for the tests of the
+// plans.
 //
 // Threads: confined to one. Errors: a failed expectation of the test that calls.
 #pragma once
@@ -27,7 +28,7 @@ void put_number(Bytes& bytes, size_t index, Number number) {
   std::memcpy(bytes.data() + index * sizeof number, &number, sizeof number);
 }
 
-// Values of very different magnitude and sign: another order of additions gives other bits.
+// Returns values of very different magnitude and sign, whose sums depend on the order of additions.
 inline Bytes awkward_values(Type type, size_t elements, uint64_t seed) {
   SeededRandom random(seed * 1000003 + elements);
   Bytes bytes(elements * bytes_of(type));
@@ -97,7 +98,7 @@ class Circle {
     for (int iteration = 0; iteration < iterations_max; ++iteration) {
       bool all = true;
       for (int k = 0; k < size(); ++k) {
-        // Alternates the order of the ranks, since nothing may depend on it.
+        // Alternates the order of the ranks, on which no result may depend.
         const auto rank = size_t(iteration % 2 == 0 ? k : size() - 1 - k);
         if (position[rank] == parts[rank].size()) continue;
         const Part& part = parts[rank][position[rank]];

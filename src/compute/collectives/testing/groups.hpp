@@ -46,10 +46,10 @@ inline TcpOptions options(const std::vector<Endpoint>& endpoints, int rank,
   return options;
 }
 
-// Runs every rank in its own thread, which owns the group of the rank.
-inline void over_owned(LinkKind links, int ranks,
-                       const std::function<void(std::unique_ptr<Group>)>& play,
-                       const std::string& plans = "") {
+// Calls body(group) for every rank, in a thread of its own; `body` owns the group.
+inline void run_owning_ranks(LinkKind links, int ranks,
+                             const std::function<void(std::unique_ptr<Group>)>& body,
+                             const std::string& plans = "") {
   const auto all = endpoints(ranks);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -58,33 +58,34 @@ inline void over_owned(LinkKind links, int ranks,
       mine.group.plans = plans;
       auto group = join_over_tcp(mine);
       ASSERT_TRUE(group) << group.error().message;
-      play(std::move(*group));
+      body(std::move(*group));
     });
   }
   for (auto& thread : threads) thread.join();
 }
 
-inline void over(LinkKind links, int ranks, const std::function<void(Group&)>& play,
-                 const std::string& plans = "") {
-  over_owned(
-      links, ranks, [&](std::unique_ptr<Group> group) { play(*group); }, plans);
+inline void run_ranks(LinkKind links, int ranks, const std::function<void(Group&)>& body,
+                      const std::string& plans = "") {
+  run_owning_ranks(
+      links, ranks, [&](std::unique_ptr<Group> group) { body(*group); }, plans);
 }
 
-inline void over_tcp(int ranks, const std::function<void(Group&)>& play) {
-  over(LinkKind::tcp, ranks, play);
+inline void run_ranks_over_tcp(int ranks, const std::function<void(Group&)>& body) {
+  run_ranks(LinkKind::tcp, ranks, body);
 }
 
-inline void in_memory_owned(int ranks, const std::function<void(std::unique_ptr<Group>)>& play) {
+inline void run_owning_ranks_in_memory(int ranks,
+                                       const std::function<void(std::unique_ptr<Group>)>& body) {
   auto groups = join_in_memory(ranks);
   std::vector<std::thread> threads;
-  for (auto& group : groups) threads.emplace_back([&] { play(std::move(group)); });
+  for (auto& group : groups) threads.emplace_back([&] { body(std::move(group)); });
   for (auto& thread : threads) thread.join();
 }
 
-inline void in_memory(int ranks, const std::function<void(Group&)>& play) {
+inline void run_ranks_in_memory(int ranks, const std::function<void(Group&)>& body) {
   auto groups = join_in_memory(ranks);
   std::vector<std::thread> threads;
-  for (auto& group : groups) threads.emplace_back([&] { play(*group); });
+  for (auto& group : groups) threads.emplace_back([&] { body(*group); });
   for (auto& thread : threads) thread.join();
 }
 

@@ -1,6 +1,6 @@
 // Wraps transports for tests: with hosts that the test chooses, and with ranks that die.
 //
-// Threads, errors: of the transport inside.
+// Threads, errors: as the wrapped transport.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,10 @@
 
 namespace trainyard::collectives::testing {
 
-// Forwards everything.
-class Around : public Transport {
+// ForwardingTransport forwards every call to another transport.
+class ForwardingTransport : public Transport {
  public:
-  explicit Around(std::unique_ptr<Transport> inside) : impl_(std::move(inside)) {}
+  explicit ForwardingTransport(std::unique_ptr<Transport> inside) : impl_(std::move(inside)) {}
   int rank() const override { return impl_->rank(); }
   int size() const override { return impl_->size(); }
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
@@ -45,10 +45,10 @@ class Around : public Transport {
   std::vector<int> hosts() const override { return impl_->hosts(); }
   RegisteredMemory* registered() override { return impl_->registered(); }
   Result<std::string> offer() override { return impl_->offer(); }
-  Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
-                                          const std::vector<std::string>& offers,
-                                          uint64_t key) override {
-    return impl_->meet(members, offers, key);
+  Result<std::unique_ptr<Transport>> connect_members(const std::vector<int>& members,
+                                                     const std::vector<std::string>& offers,
+                                                     uint64_t key) override {
+    return impl_->connect_members(members, offers, key);
   }
   void abandon(std::string_view why) override { impl_->abandon(why); }
 
@@ -56,49 +56,51 @@ class Around : public Transport {
   const std::unique_ptr<Transport> impl_;
 };
 
-// Reports the hosts that the test chooses, so that a hierarchical plan finds several on one
-// machine.
-class Placed final : public Around {
+// TransportOnHosts reports the hosts that the test chooses, so that hierarchical plans can be
+// tested on one machine.
+class TransportOnHosts final : public ForwardingTransport {
  public:
-  Placed(std::unique_ptr<Transport> inside, std::vector<int> hosts)
-      : Around(std::move(inside)), hosts_(std::move(hosts)) {}
+  TransportOnHosts(std::unique_ptr<Transport> inside, std::vector<int> hosts)
+      : ForwardingTransport(std::move(inside)), hosts_(std::move(hosts)) {}
   std::vector<int> hosts() const override { return hosts_; }
 
  private:
   const std::vector<int> hosts_;
 };
 
-// Simulates the death of its rank. The rank lives while `lives` returns true, which is called
-// before each step of a plan: before each message is sent or expected, and for each message that a
-// reduction releases. A dead rank does nothing more, and advance() reports it.
-class Mortal final : public Around {
+// MortalTransport simulates the death of its rank. The rank lives while `lives` returns true.
+// `lives` is called before each step of a plan: before each message is sent or expected, and for
+// each message that a reduction releases. A dead rank does nothing more, and advance() reports it.
+class MortalTransport final : public ForwardingTransport {
  public:
-  Mortal(std::unique_ptr<Transport> inside, std::function<bool()> lives)
-      : Around(std::move(inside)), lives_(std::move(lives)) {}
+  MortalTransport(std::unique_ptr<Transport> inside, std::function<bool()> lives)
+      : ForwardingTransport(std::move(inside)), lives_(std::move(lives)) {}
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
-    if (step()) Around::send(peers, tag, bytes);
+    if (step()) ForwardingTransport::send(peers, tag, bytes);
   }
   void send_writable(int peer, Tag tag, std::span<std::byte> bytes) override {
-    if (step()) Around::send_writable(peer, tag, bytes);
+    if (step()) ForwardingTransport::send_writable(peer, tag, bytes);
   }
   void notify(int peer, Tag tag, std::span<const std::byte> bytes) override {
-    if (step()) Around::notify(peer, tag, bytes);
+    if (step()) ForwardingTransport::notify(peer, tag, bytes);
   }
   void receive_into(int peer, Tag tag, std::span<std::byte> into) override {
-    if (step()) Around::receive_into(peer, tag, into);
+    if (step()) ForwardingTransport::receive_into(peer, tag, into);
   }
   void receive(int peer, Tag tag, std::span<std::byte> destination) override {
-    if (step()) Around::receive(peer, tag, destination);
+    if (step()) ForwardingTransport::receive(peer, tag, destination);
   }
   void release(int peer) override {
-    if (step()) Around::release(peer);
+    if (step()) ForwardingTransport::release(peer);
   }
-  const std::byte* arrived(int peer) override { return dead_ ? nullptr : Around::arrived(peer); }
-  bool all_received() const override { return !dead_ && Around::all_received(); }
-  bool all_sent() const override { return !dead_ && Around::all_sent(); }
+  const std::byte* arrived(int peer) override {
+    return dead_ ? nullptr : ForwardingTransport::arrived(peer);
+  }
+  bool all_received() const override { return !dead_ && ForwardingTransport::all_received(); }
+  bool all_sent() const override { return !dead_ && ForwardingTransport::all_sent(); }
   Result<void> advance() override {
     if (dead_) return cancelled("this rank is dead");
-    return Around::advance();
+    return ForwardingTransport::advance();
   }
 
  private:

@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           "an endpoint decodes to itself");
   }
   if (const auto address = decode_address(text)) {
-    CHECK(address->process > 0 && address->descriptor >= 0, "an address can be one");
+    CHECK(address->process > 0 && address->descriptor >= 0, "a decoded address is valid");
     const auto again = decode_address(encode(*address));
     CHECK(again && again->process == address->process && again->descriptor == address->descriptor &&
               again->nonce == address->nonce,

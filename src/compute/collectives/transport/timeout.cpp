@@ -23,8 +23,8 @@ int Timeout::guilty(std::span<const int> waited_for, Time now) const {
   for (const int peer : waited_for) {
     if (!report_of(peer)) return peer;
   }
-  // All of them wait. One of them names a rank other than this one, unless all ranks wait for each
-  // other.
+  // All ranks in `waited_for` wait. One of them names a rank other than this one, unless all ranks
+  // wait for each other.
   for (const int peer : waited_for) {
     if (report_of(peer)->guilty != rank_) return report_of(peer)->guilty;
   }

@@ -1,12 +1,11 @@
 // A Timeout decides how long a rank waits for others, and which rank it blames when nothing
 // arrives.
 //
-// The rank that this one waits for may itself be waiting for a third. Only the rank at the end of
-// the chain, which does not wait, is stuck. So a rank that waits without progress repeatedly
-// reports this to the others, and names the rank that it would blame; it reports again at once when
-// that name changes. A rank that sends no reports does not wait in this group: it is stuck,
-// stopped, or late. A rank that began to wait before the limit has reported it when this rank
-// blames a peer.
+// The rank for which this one waits may itself wait for a third. Only the rank at the end of the
+// chain, which does not wait, is stuck. So a rank that waits without progress repeatedly reports
+// this to the others, with the rank that it would blame, and reports again at once if that rank
+// changes. A rank that sends no reports does not wait in this group: it is stuck, stopped, or late.
+// A rank that began to wait before the limit has reported it when this rank blames a peer.
 //
 //   0          a step        2 steps ..                          the limit   + 2 steps
 //   it waits   it reports    again, and when the name changes                it blames
@@ -40,10 +39,10 @@ class Timeout {
   // Records the report of `peer`, which waits and would blame `guilty`. Requires: both are ranks.
   void add_report(int peer, int guilty, Time now);
 
-  // Returns the rank that is at fault, as far as this rank knows, when `waited_for` make no
-  // progress. Returns this rank when `waited_for` is empty.
+  // Returns the rank that is at fault, as far as this rank knows, if the ranks in `waited_for` make
+  // no progress. Returns this rank if `waited_for` is empty.
   int guilty(std::span<const int> waited_for, Time now) const;
-  // Returns the rank to name to the others when a report is due.
+  // Returns the rank to name in a report, if a report is due now.
   std::optional<int> report(std::span<const int> waited_for, Time now);
   bool is_over(Time now) const;
 
@@ -52,12 +51,12 @@ class Timeout {
     int guilty = 0;
     Time at;
   };
-  // few reports, but one even for a wait that begins late
+  // few enough to send few reports, but a wait that begins late is reported, too
   static constexpr int kStepsInLimit = 20;
-  static constexpr int kStepsUntilBlame =
-      2;  // beyond the limit: time for the reports of ranks that began to wait within it
-  static constexpr int kStepsReportIsValid =
-      10;  // a report is valid until the next, which may be late where cores are busy
+  // steps after the limit: time for the reports of ranks that began to wait within it
+  static constexpr int kStepsUntilBlame = 2;
+  // a report is valid until the next one, which may be late where cores are busy
+  static constexpr int kStepsReportIsValid = 10;
 
   const int rank_;
   Duration limit_;

@@ -43,7 +43,7 @@ std::map<int, Blame> play(int ranks, const std::map<int, std::vector<int>>& wait
   return blames;
 }
 
-TEST(Timeout, AllOfAChainBlameItsEnd) {
+TEST(Timeout, RanksInAChainBlameItsEnd) {
   // A ring of 20 ranks, of which rank 7 is stuck.
   std::map<int, std::vector<int>> waits;
   for (int rank = 0; rank < 20; ++rank) {
@@ -58,15 +58,15 @@ TEST(Timeout, AllBlameTheRankThatDoesNotWait) {
   for (const auto& [rank, blame] : play(5, waits)) EXPECT_EQ(blame, (Blame{2, 1100ms})) << rank;
 }
 
-TEST(Timeout, ALateRankThatWaitsIsNotBlamed) {
+TEST(Timeout, DoesNotBlameALateRankThatWaits) {
   const auto blames = play(3, {{0, {1}}, {1, {2}}}, {{1, 990ms}});
   EXPECT_EQ(blames.at(0), (Blame{2, 1100ms}));
   EXPECT_EQ(blames.at(1), (Blame{2, 2090ms}));
-  // A rank that comes too late is blamed.
+  // A rank that begins to wait too late is blamed.
   EXPECT_EQ(play(3, {{0, {1}}, {1, {2}}}, {{1, 1090ms}}).at(0).guilty, 1);
 }
 
-TEST(Timeout, ARankThatStoppedReportingIsBlamed) {
+TEST(Timeout, BlamesARankThatStoppedReporting) {
   const Timeout::Time start{};
   Timeout timeout(0, 3, kLimit, start);
   timeout.add_report(1, 2, start + 500ms);
@@ -82,7 +82,7 @@ TEST(Timeout, RanksThatWaitForEachOtherBlameOneThatTheyWaitFor) {
   EXPECT_EQ(Timeout(1, 2, kLimit, {}).guilty({}, {}), 1);
 }
 
-TEST(Timeout, BeginsWhenSomethingHasMoved) {
+TEST(Timeout, RestartsWithEachProgress) {
   const Timeout::Time start{};
   Timeout timeout(0, 2, kLimit, start);
   const int one = 1;

@@ -14,14 +14,14 @@ namespace {
 
 using collectives::testing::awkward_inputs;
 using collectives::testing::expect_ok;
-using collectives::testing::in_memory;
+using collectives::testing::run_ranks_in_memory;
 
 TEST(Adasum, EqualsTheReferenceBitForBit) {
   const std::vector<std::vector<size_t>> cuts{{}, {0}, {1}, {5}, {3, 0, 7, 1}, {257, 1, 100}};
   for (int ranks = 1; ranks <= 9; ++ranks) {
     for (const collectives::Type type : {collectives::Type::f64, collectives::Type::f32,
                                          collectives::Type::f16, collectives::Type::bf16}) {
-      in_memory(ranks, [&](collectives::Group& group) {
+      run_ranks_in_memory(ranks, [&](collectives::Group& group) {
         AdasumWorkspace workspace;
         for (const auto& tensors : cuts) {
           size_t elements = 0;
@@ -38,7 +38,7 @@ TEST(Adasum, EqualsTheReferenceBitForBit) {
 }
 
 TEST(Adasum, EqualsTheReferenceWithSeventeenRanks) {
-  in_memory(17, [&](collectives::Group& group) {
+  run_ranks_in_memory(17, [&](collectives::Group& group) {
     AdasumWorkspace workspace;
     const std::vector<size_t> tensors{33, 64, 900};
     const auto inputs = awkward_inputs(collectives::Type::f32, 17, 997);
@@ -50,7 +50,7 @@ TEST(Adasum, EqualsTheReferenceWithSeventeenRanks) {
 
 TEST(Adasum, OrthogonalGradientsAreAddedAndEqualOnesAveraged) {
   for (const int ranks : {2, 3, 4, 6, 8}) {
-    in_memory(ranks, [&](collectives::Group& group) {
+    run_ranks_in_memory(ranks, [&](collectives::Group& group) {
       AdasumWorkspace workspace;
       // In the first tensor each rank has its own direction; in the second all ranks have the same.
       const std::vector<size_t> tensors{8, 5};
@@ -64,7 +64,7 @@ TEST(Adasum, OrthogonalGradientsAreAddedAndEqualOnesAveraged) {
 }
 
 TEST(Adasum, TheLengthLiesBetweenTheAveragesAndTheSums) {
-  in_memory(4, [&](collectives::Group& group) {
+  run_ranks_in_memory(4, [&](collectives::Group& group) {
     AdasumWorkspace workspace;
     SeededRandom random(uint64_t(group.rank()) + 1);
     std::vector<float> values;
@@ -85,7 +85,7 @@ TEST(Adasum, TheLengthLiesBetweenTheAveragesAndTheSums) {
 }
 
 TEST(Adasum, ZerosChangeNothingAndIntegersAreRefused) {
-  in_memory(2, [&](collectives::Group& group) {
+  run_ranks_in_memory(2, [&](collectives::Group& group) {
     AdasumWorkspace workspace;
     std::vector<float> values(10, group.rank() == 0 ? 0.0f : 1.5f);
     expect_ok(adasum(group, collectives::buffer_view(std::span(values)), std::vector<size_t>{10},

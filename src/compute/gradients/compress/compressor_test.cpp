@@ -20,7 +20,7 @@ namespace trainyard::gradients {
 namespace {
 
 using collectives::testing::expect_ok;
-using collectives::testing::in_memory;
+using collectives::testing::run_ranks_in_memory;
 using CompressionKind = Compression::Kind;
 
 std::vector<float> random_values(size_t count, uint64_t seed, float largest = 1) {
@@ -109,7 +109,7 @@ TEST(Compressor, AllRanksGetTheSameBitsNearTheSums) {
     for (const int ranks : {1, 2, 3, 5}) {
       Mutex mutex;
       std::vector<std::vector<float>> results;
-      in_memory(ranks, [&](collectives::Group& group) {
+      run_ranks_in_memory(ranks, [&](collectives::Group& group) {
         Compressor compressor(group);
         const auto seed = uint64_t(group.rank());
         std::vector<std::vector<float>> tensors{random_values(1, seed),
@@ -148,7 +148,7 @@ TEST(Compressor, ErrorsOfInt8StayBoundedAndAreSentLater) {
   constexpr int ranks = 3;
   constexpr size_t elements = 700;
   constexpr int steps = 200;
-  in_memory(ranks, [&](collectives::Group& group) {
+  run_ranks_in_memory(ranks, [&](collectives::Group& group) {
     Compressor compressor(group);
     std::vector<double> given(elements), got(elements);
     for (int step = 0; step < steps; ++step) {
@@ -180,7 +180,7 @@ TEST(Compressor, ErrorsOfInt8StayBoundedAndAreSentLater) {
 TEST(Compressor, LowRankFindsTheMatrixAndOwesNoMoreThanAFewSteps) {
   constexpr Matrix shape{30, 20};
   constexpr size_t rank = 2;
-  in_memory(2, [&](collectives::Group& group) {
+  run_ranks_in_memory(2, [&](collectives::Group& group) {
     Compressor compressor(group);
     const auto left = random_values(shape.rows * rank, 5),
                right = random_values(shape.columns * rank, 6);
@@ -219,7 +219,7 @@ TEST(Compressor, LowRankFindsTheMatrixAndOwesNoMoreThanAFewSteps) {
 }
 
 TEST(Compressor, AGradientThatWasZeroIsFoundWhenItComes) {
-  in_memory(2, [&](collectives::Group& group) {
+  run_ranks_in_memory(2, [&](collectives::Group& group) {
     Compressor compressor(group);
     constexpr Matrix shape{16, 16};
     std::vector<float> values(shape.elements());
@@ -303,7 +303,7 @@ double train(const std::optional<Compression>& compression, int ranks, int steps
   constexpr float rate = 0.5f;
   constexpr Matrix shape{features, classes};
   double loss = 0;
-  in_memory(ranks, [&](collectives::Group& group) {
+  run_ranks_in_memory(ranks, [&](collectives::Group& group) {
     Compressor compressor(group);
     const auto hidden = random_values(shape.elements(), 99, 2);
     const auto inputs = random_values(samples * features, uint64_t(group.rank()) + 1);
@@ -369,7 +369,7 @@ TEST(Compressor, TrainingComesToWhereItComesWithoutCompression) {
 }
 
 TEST(Compressor, RejectsInvalidCompressions) {
-  in_memory(1, [&](collectives::Group& group) {
+  run_ranks_in_memory(1, [&](collectives::Group& group) {
     Compressor compressor(group);
     std::vector<float> values(4);
     const std::vector tensors{in_place("w", values)};

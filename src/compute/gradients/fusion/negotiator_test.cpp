@@ -56,57 +56,60 @@ TEST(Negotiator, TensorsAreSummedInAnyOrderOfSubmission) {
 TEST(Negotiator, SeveralThreadsSubmitAtOnce) {
   constexpr int ranks = 3, threads_count = 4, steps = 10, tensors = 6;
   for (const LinkKind links : {LinkKind::shared, LinkKind::tcp}) {
-    collectives::testing::over_owned(links, ranks, [&](std::unique_ptr<collectives::Group> group) {
-      auto negotiator = Negotiator::start(std::move(group));
-      ASSERT_TRUE(negotiator) << negotiator.error().message;
-      std::atomic<int> completed = 0;
-      std::vector<std::thread> threads;
-      for (int thread = 0; thread < threads_count; ++thread) {
-        threads.emplace_back([&, thread] {
-          for (int step = 0; step < steps; ++step) {
-            std::vector<std::vector<float>> values(tensors,
-                                                   std::vector<float>(3000, float(step + thread)));
-            std::vector<Handle> handles;
-            for (size_t i = 0; i < tensors; ++i) {
-              Request request =
-                  reduce_request(std::to_string(thread) + " " + std::to_string(i), values[i]);
-              request.on_done = [&completed](const Result<Outcome>& outcome) {
-                completed += outcome ? 1 : 0;
-              };
-              handles.push_back((*negotiator)->submit(std::move(request)));
-            }
-            for (Handle& handle : handles) expect_done(handle);
-            EXPECT_EQ(values, std::vector(tensors, std::vector<float>(
-                                                       3000, float(ranks * (step + thread)))));
+    collectives::testing::run_owning_ranks(
+        links, ranks, [&](std::unique_ptr<collectives::Group> group) {
+          auto negotiator = Negotiator::start(std::move(group));
+          ASSERT_TRUE(negotiator) << negotiator.error().message;
+          std::atomic<int> completed = 0;
+          std::vector<std::thread> threads;
+          for (int thread = 0; thread < threads_count; ++thread) {
+            threads.emplace_back([&, thread] {
+              for (int step = 0; step < steps; ++step) {
+                std::vector<std::vector<float>> values(
+                    tensors, std::vector<float>(3000, float(step + thread)));
+                std::vector<Handle> handles;
+                for (size_t i = 0; i < tensors; ++i) {
+                  Request request =
+                      reduce_request(std::to_string(thread) + " " + std::to_string(i), values[i]);
+                  request.on_done = [&completed](const Result<Outcome>& outcome) {
+                    completed += outcome ? 1 : 0;
+                  };
+                  handles.push_back((*negotiator)->submit(std::move(request)));
+                }
+                for (Handle& handle : handles) expect_done(handle);
+                EXPECT_EQ(values, std::vector(tensors, std::vector<float>(
+                                                           3000, float(ranks * (step + thread)))));
+              }
+            });
           }
+          for (auto& thread : threads) thread.join();
+          EXPECT_EQ(completed, threads_count * steps * tensors);
         });
-      }
-      for (auto& thread : threads) thread.join();
-      EXPECT_EQ(completed, threads_count * steps * tensors);
-    });
   }
 }
 
 TEST(Negotiator, LargeTensorsAreFusedInMemoryThatAllSee) {
   constexpr size_t elements = 700'000;
   for (const LinkKind links : {LinkKind::shared, LinkKind::tcp}) {
-    collectives::testing::over_owned(links, 3, [&](std::unique_ptr<collectives::Group> group) {
-      auto negotiator = Negotiator::start(std::move(group), {.fused_tensor_bytes_max = 4 << 20});
-      ASSERT_TRUE(negotiator) << negotiator.error().message;
-      for (int step = 0; step < 3; ++step) {
-        std::vector<float> first(elements), second(elements + 1);
-        for (size_t i = 0; i < elements; ++i)
-          first[i] = second[i] = float(i % 1000) + float((*negotiator)->rank());
-        auto handles = (*negotiator)
-                           ->submit_together(
-                               {reduce_request("first", first), reduce_request("second", second)});
-        for (Handle& handle : handles) expect_done(handle);
-        for (size_t i = 0; i < elements; ++i) {
-          ASSERT_EQ(first[i], 3 * float(i % 1000) + 3) << i;
-          ASSERT_EQ(second[i], first[i]) << i;
-        }
-      }
-    });
+    collectives::testing::run_owning_ranks(
+        links, 3, [&](std::unique_ptr<collectives::Group> group) {
+          auto negotiator =
+              Negotiator::start(std::move(group), {.fused_tensor_bytes_max = 4 << 20});
+          ASSERT_TRUE(negotiator) << negotiator.error().message;
+          for (int step = 0; step < 3; ++step) {
+            std::vector<float> first(elements), second(elements + 1);
+            for (size_t i = 0; i < elements; ++i)
+              first[i] = second[i] = float(i % 1000) + float((*negotiator)->rank());
+            auto handles = (*negotiator)
+                               ->submit_together({reduce_request("first", first),
+                                                  reduce_request("second", second)});
+            for (Handle& handle : handles) expect_done(handle);
+            for (size_t i = 0; i < elements; ++i) {
+              ASSERT_EQ(first[i], 3 * float(i % 1000) + 3) << i;
+              ASSERT_EQ(second[i], first[i]) << i;
+            }
+          }
+        });
   }
 }
 

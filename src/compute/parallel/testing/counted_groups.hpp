@@ -18,22 +18,22 @@
 
 namespace trainyard::parallel::testing {
 
-class CountedTransport final : public collectives::testing::Around {
+class CountedTransport final : public collectives::testing::ForwardingTransport {
  public:
   CountedTransport(std::unique_ptr<collectives::Transport> inside, std::atomic<uint64_t>& bytes)
-      : Around(std::move(inside)), bytes_(bytes) {}
+      : ForwardingTransport(std::move(inside)), bytes_(bytes) {}
   void send(std::span<const int> peers, collectives::Tag tag,
             std::span<const std::byte> bytes) override {
     bytes_ += peers.size() * bytes.size();
-    Around::send(peers, tag, bytes);
+    ForwardingTransport::send(peers, tag, bytes);
   }
   void send_writable(int peer, collectives::Tag tag, std::span<std::byte> bytes) override {
     bytes_ += bytes.size();
-    Around::send_writable(peer, tag, bytes);
+    ForwardingTransport::send_writable(peer, tag, bytes);
   }
   void notify(int peer, collectives::Tag tag, std::span<const std::byte> bytes) override {
     bytes_ += bytes.size();
-    Around::notify(peer, tag, bytes);
+    ForwardingTransport::notify(peer, tag, bytes);
   }
 
  private:

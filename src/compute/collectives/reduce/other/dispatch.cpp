@@ -1,4 +1,4 @@
-// Adds no kernels for processors that have none of their own: the plain ones are used.
+// Adds no kernels on processors without special ones: the plain loops are used.
 #include "collectives/reduce/processors.hpp"
 
 namespace trainyard::collectives {

@@ -59,8 +59,9 @@ class RankTransport final : public MemoryTransport {
 
   std::vector<int> hosts() const override { return std::vector<int>(size_t(size_), 0); }
   Result<std::string> offer() override { return std::string("here"); }
-  Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
-                                          const std::vector<std::string>&, uint64_t key) override {
+  Result<std::unique_ptr<Transport>> connect_members(const std::vector<int>& members,
+                                                     const std::vector<std::string>&,
+                                                     uint64_t key) override {
     const MutexLock lock(table_->mutex);
     auto& table = table_->among[{key, members}];
     if (!table) table = std::make_shared<RankTable>(int(members.size()));
@@ -180,7 +181,7 @@ class RankTransport final : public MemoryTransport {
       held.writable = queue(peer, rank_).front().writable;
     }
     for (auto each = receives_.begin(); each != receives_.end();) {
-      // Takes from one peer are matched in order: an open one blocks the later ones.
+      // Receives from one peer are matched in order: an open one blocks the later ones.
       const bool empty = queue(each->peer, rank_).empty();
       if (held_messages_[size_t(each->peer)].open || empty) {
         if (empty && table_->left[size_t(each->peer)]) return unavailable(left_message(each->peer));
@@ -213,7 +214,7 @@ class RankTransport final : public MemoryTransport {
     bytes_sent_ += message.bytes.size();
     ++messages_sent_;
   }
-  // The first error becomes that of all ranks; it names the rank at fault.
+  // The first error becomes the error of all ranks; it names the rank at fault.
   void end(Error error) REQUIRES(table_->mutex) {
     if (!table_->ended) table_->ended = std::move(error);
     change();
@@ -239,7 +240,7 @@ class RankTransport final : public MemoryTransport {
   const int rank_;
   const int size_;
   std::vector<HeldMessage> held_messages_;  // by peer
-  std::vector<int> order_;                  // peers with something kept
+  std::vector<int> order_;                  // peers of which a message is kept
   std::deque<Expected> receives_;
   bool failed_ = false;
   uint64_t seen_ = 0;
@@ -250,7 +251,7 @@ class RankTransport final : public MemoryTransport {
 }  // namespace
 
 std::vector<std::unique_ptr<MemoryTransport>> connect_in_memory(int size) {
-  CHECK(size > 0, "a group has a rank");
+  CHECK(size > 0, "a group has at least one rank");
   auto table = std::make_shared<RankTable>(size);
   std::vector<std::unique_ptr<MemoryTransport>> transports;
   for (int rank = 0; rank < size; ++rank)

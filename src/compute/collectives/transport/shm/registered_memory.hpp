@@ -1,14 +1,13 @@
 // RegisteredMemory is memory that local ranks read and write directly: allocated for this purpose,
 // or registered in place.
 //
-// Registration in place replaces the pages by those of a memfd with the same content:
-// pointers stay valid, and a peer can map the pages. So the buffers of a framework are reduced
-// without a copy, and without changes to the framework.
+// Registration in place replaces the pages by pages of a memfd with the same content: pointers stay
+// valid, and a peer can map the pages. So the buffers of a framework are reduced without a copy,
+// and without changes to the framework.
 //
-// Threads: call from anywhere. Lifetime: shared by the groups of a process, so that one
-//          registration serves them all, and by the holders of memory registered in place; the last one frees
-//          it.
-// Errors:  exhausted, when kRegionsMax are in use; unavailable, where memory cannot be shared.
+// Threads: call from any thread. Lifetime: shared by the groups of a process, so that one
+//          registration serves all of them, and by every InPlaceMemory; the last one frees it.
+// Errors:  exhausted, if kRegionsMax pieces are in use; unavailable, if memory cannot be shared.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Tests existing memory that local ranks map: it keeps its content, sums over it are equal, and it
+// Tests memory that is registered in place: it keeps its content, sums over it are equal, and it
 // becomes private again.
 #include "collectives/transport/shm/registered_memory.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 using namespace testing;
 
-// A buffer as an allocator returns it, with whole pages inside.
+// A buffer at an arbitrary address, as an allocator returns it, which contains whole pages.
 struct Buffer {
   explicit Buffer(size_t bytes, size_t beyond = 64)
       : allocation(static_cast<std::byte*>(std::malloc(bytes + beyond))),
@@ -45,7 +45,7 @@ TEST(InPlaceMemory, KeepsItsContentAndIsSharedUntilReleased) {
   EXPECT_TRUE(buffer.is_as_filled());
   const auto pages = (*in_place)->pages();
   EXPECT_GE(pages.size(), 300'000 - 2 * 4096);
-  EXPECT_EQ(registered->find(buffer.bytes).region, 0u) << "the edges are not in it";
+  EXPECT_EQ(registered->find(buffer.bytes).region, 0u) << "partial pages are not registered";
   const auto location = registered->find(pages.subspan(100, 1000));
   ASSERT_NE(location.region, 0u);
   EXPECT_EQ(location.offset, 100u);
@@ -65,7 +65,7 @@ TEST(InPlaceMemory, KeepsItsContentAndIsSharedUntilReleased) {
   EXPECT_EQ(pages[5000], before);
 }
 
-TEST(InPlaceMemory, IsGivenBackAsItWasTaken) {
+TEST(InPlaceMemory, KeepsItsContentWhenItIsReleased) {
   const auto registered = std::make_shared<RegisteredMemory>();
   for (int round = 0; round < 30; ++round) {
     Buffer buffer(20'000 + size_t(round) * 50'000);
@@ -112,11 +112,11 @@ TEST(InPlaceMemory, HasLimits) {
   EXPECT_TRUE(registered->register_in_place(more.bytes));
 }
 
-// Some ranks have registered their buffers, and others have not. Reduces in and out of place, and
-// with memory freed in between.
-TEST(InPlaceMemory, SumsLikeAnyOther) {
+// Only some ranks register their buffers. Reduces in and out of place, and with memory freed in
+// between.
+TEST(InPlaceMemory, GivesTheSameSums) {
   for (const char* plans : {"", "allreduce=direct:0-", "allreduce=ring:0-"}) {
-    over(
+    run_ranks(
         LinkKind::shared, 3,
         [](Group& group) {
           for (const size_t elements : {size_t(3'000), size_t(300'001)}) {
@@ -153,8 +153,8 @@ TEST(InPlaceMemory, SumsLikeAnyOther) {
   }
 }
 
-TEST(InPlaceMemory, IsUnavailableWhereNothingIsShared) {
-  over(LinkKind::tcp, 2, [](Group& group) {
+TEST(InPlaceMemory, IsUnavailableIfRanksShareNoMemory) {
+  run_ranks(LinkKind::tcp, 2, [](Group& group) {
     Buffer buffer(100'000);
     EXPECT_EQ(group.register_in_place(buffer.bytes).error().kind, Kind::unavailable);
     EXPECT_TRUE(buffer.is_as_filled());

@@ -39,7 +39,7 @@ Result<int> make_memfd(const char* name, size_t bytes) {
   return error;
 }
 
-// Pages that were replaced by those of a memfd.
+// The pages that are registered in place.
 struct InPlacePages {
   std::span<std::byte> pages;
   int descriptor;
@@ -48,9 +48,9 @@ Mutex in_place_mutex;  // held while the process forks
 std::vector<InPlacePages> in_place GUARDED_BY(in_place_mutex);
 std::once_flag in_place_fork_handlers;
 
-// Runs in a child of fork(), which would otherwise share the pages of its parent. Makes writes of
-// the child private. The child still sees changes to pages that it has not written: copying all
-// pages would make every fork() as expensive as the memory is large.
+// Runs in a child of fork(), which would otherwise share these pages with its parent. Makes the
+// child's writes private. The child still sees changes to pages that it has not written: copying
+// all pages would make every fork() as expensive as the memory is large.
 void keep_in_place_private() REQUIRES(in_place_mutex) {
   for (const InPlacePages& each : in_place) {
     (void)::mmap(each.pages.data(), each.pages.size(), PROT_READ | PROT_WRITE,
@@ -93,7 +93,7 @@ Result<SharedMemory> SharedMemory::make_at(const char* name, std::span<std::byte
   // Until the final mmap, nothing changes for the users of these pages.
   const MutexLock lock(in_place_mutex);
   std::call_once(in_place_fork_handlers, [] {
-    // One function locks, another unlocks: the analysis cannot follow.
+    // One function locks and another unlocks, which the thread safety analysis does not support.
     (void)::pthread_atfork([]() NO_THREAD_SAFETY_ANALYSIS { in_place_mutex.lock(); },
                            []() NO_THREAD_SAFETY_ANALYSIS { in_place_mutex.unlock(); },
                            []() NO_THREAD_SAFETY_ANALYSIS {
@@ -128,7 +128,7 @@ void SharedMemory::end() {
     const MutexLock lock(in_place_mutex);
     std::erase_if(in_place,
                   [&](const InPlacePages& each) { return each.descriptor == descriptor_; });
-    // Moves a private copy under the pages. When there is no memory for the copy, the pages stay
+    // Replaces the pages by a private copy. If there is no memory for the copy, the pages stay
     // shared: they remain valid, but a peer may still have them mapped.
     void* const copy =
         ::mmap(nullptr, pages_.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -151,7 +151,7 @@ Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes) {
   // Never maps beyond the end of the file, where an access would raise SIGBUS, and never maps
   // special files.
   struct stat status {};
-  Result<Mapping> mapping = unavailable("it is not the announced shared memory");
+  Result<Mapping> mapping = unavailable("not the announced shared memory");
   if (::fstat(opened, &status) == 0 && S_ISREG(status.st_mode) && uint64_t(status.st_size) >= bytes)
     mapping = map(opened, bytes);
   ::close(opened);
@@ -179,8 +179,7 @@ bool ProcessWatch::ended() const {
 CoreSet usable_cores() {
   CoreSet cores{};
   static_assert(sizeof cores == sizeof(cpu_set_t));
-  // When the set cannot be read (more cores than fit), one core is assumed: then waits yield
-  // sooner.
+  // If the set cannot be read (more cores than fit), one core is assumed, so waits yield sooner.
   if (::sched_getaffinity(0, sizeof cores, reinterpret_cast<cpu_set_t*>(cores.data())) != 0)
     cores = {1};
   return cores;

@@ -29,7 +29,7 @@ namespace trainyard::collectives {
 
 // messages in flight from one rank to another
 inline constexpr size_t kLaneEntries = 16;
-// in flight from one rank; further messages wait
+// bytes in flight from one rank; further messages wait
 inline constexpr size_t kOutboxBytes = size_t{4} << 20;
 inline constexpr size_t kFragmentBytesMax = kOutboxBytes / 4;  // longer messages are sent in parts
 inline constexpr size_t kRegionsMax = 64;                      // registered regions of one rank
@@ -40,9 +40,10 @@ struct alignas(64) Entry {
   std::atomic<uint64_t> sequence;  // 1, 2, ..: written last, by the sender
   uint64_t operation;
   uint64_t label;
-  uint64_t message_bytes;  // of all parts
+  uint64_t message_bytes;  // bytes of all parts
   uint64_t part_bytes;
-  // 0: the outbox; kRegionInPlace: no bytes, the sender wrote them where they are received
+  // 0: the outbox; kRegionInPlace: none, since the sender has written the bytes to their
+  // destination
   uint32_t region;
   uint32_t region_generation;
   uint64_t offset;
@@ -51,12 +52,11 @@ struct alignas(64) Entry {
 
 struct alignas(64) Lane {
   Entry entries[kLaneEntries];
-  alignas(
-      // entries that the receiver is done with; written by the receiver
-      64) std::atomic<uint64_t> consumed;
+  // number of entries that the receiver has read; written by the receiver
+  alignas(64) std::atomic<uint64_t> consumed;
 };
 
-// A registered region, as a peer needs it to map the memory.
+// A registered region, with the data that a peer needs to map it.
 struct Region {
   std::atomic<uint32_t> generation;  // changes when the index is used again
   int32_t descriptor;
@@ -74,9 +74,9 @@ struct alignas(64) Header {
   std::array<uint64_t, 2> nonce;
   uint64_t ranks;
   CoreSet cores;
-  std::atomic<uint32_t> left;  // 1 when its owner is done and needs no other rank
-  // Changes with each report of the owner that it waits (timeout.hpp). The lower half is the rank
-  // that it would blame.
+  std::atomic<uint32_t> left;  // 1: its owner is done and needs no other rank
+  // Changes whenever the owner reports that it waits (timeout.hpp). The lower half is the rank that
+  // the owner would blame.
   std::atomic<uint64_t> report;
   // a futex: 1 while its owner sleeps; its senders set it to 0
   alignas(64) std::atomic<uint32_t> asleep;
@@ -125,12 +125,12 @@ class SharedMemory {
   std::span<std::byte> pages_;  // empty after make()
 };
 
-// Maps the memory behind a descriptor of a process, which may be this one. Errors: unavailable,
-// when it is not a file of that size; else the error of open(), such as not_found after the process
-// has ended.
+// Maps the memory of a descriptor of a process, which may be this one. Errors: unavailable, if it
+// is not a file of that size; else the error of open(), such as not_found after the process has
+// ended.
 Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes);
 
-// A view of the segment of a rank, mapped by its owner or by a peer.
+// A Segment refers to the segment of a rank, mapped by its owner or by a peer.
 struct Segment {
   static constexpr uint64_t kMagic = 0x3347455352545954;  // "TYTRSEG3"
   static size_t bytes_for(int ranks) {
@@ -145,8 +145,8 @@ struct Segment {
   std::byte* outbox() const { return begin + sizeof(Header) + size_t(ranks) * sizeof(Lane); }
 };
 
-// Detects that a process has ended, by a pidfd. Where the kernel refuses one, ended() is always
-// false.
+// A ProcessWatch detects by a pidfd that a process has ended. If the kernel does not provide a
+// pidfd, ended() is always false.
 class ProcessWatch {
  public:
   ProcessWatch() = default;
@@ -160,7 +160,7 @@ class ProcessWatch {
   int descriptor_ = -1;
 };
 
-// Sleeps while `word` is 1, at most this long. May return earlier.
+// Sleeps while `word` is 1, for at most `milliseconds`. May return earlier.
 void sleep_on(std::atomic<uint32_t>& word, uint32_t milliseconds);
 // Wakes the owner of the segment if it sleeps. The owner then sees everything that was written
 // before the call.

@@ -1,4 +1,4 @@
-// A SegmentAddress tells other ranks where the segment of a rank is, and how to verify that they
+// A SegmentAddress is what other ranks need to open the segment of a rank, and to verify that they
 // opened the right one.
 //
 // Threads: pure functions. Errors: corrupt, when a text cannot be an address.

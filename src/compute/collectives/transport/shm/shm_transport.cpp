@@ -19,8 +19,8 @@ namespace {
 constexpr size_t kEagerBytesMax = 4096;
 // Some ten microseconds, which a peer needs for a small message. Even when there are enough cores
 // for all ranks, the peer may be waiting for this core: a yield then lets it run at once, and costs
-// almost nothing when no process waits. Ranks that share a core look once: while one spins, the
-// others cannot send what it waits for.
+// almost nothing when no process waits. Ranks that share a core check only once before they yield:
+// while one spins, the others cannot send the message for which it waits.
 constexpr int kSpinsWithOwnCoreMax = 200;
 constexpr int kSpinsWithSharedCoreMax = 1;
 constexpr int kSpinsBetweenYieldsMax = 10;
@@ -28,7 +28,7 @@ constexpr int kYieldsMax = 500;
 // When many processes share this core, a yield takes as long as all their time slices; sleeping
 // until a wakeup is then better.
 constexpr Duration kYieldingMax = 5ms;
-// then peers are checked, so a dead one is noticed within this time
+// peers are checked after this time, so a dead peer is noticed within it
 constexpr uint32_t kSleepMaxMs = 10;
 constexpr size_t kAddressBytes = 128;
 constexpr Tag kBootstrapTag{~uint64_t{0}, 1};
@@ -107,7 +107,7 @@ std::string ShmTransport::make_segment() {
   return encode(address);
 }
 
-// Maps the segment of a rank. Returns whether it is the one that the rank made.
+// Maps the segment of a rank. Returns true if it is the segment that the rank made.
 bool ShmTransport::map_segment(Peer& peer, const SegmentAddress& address) {
   auto mapping = map_of(address.process, address.descriptor, Segment::bytes_for(size()));
   if (!mapping) return false;
@@ -133,7 +133,7 @@ Result<void> ShmTransport::attach() {
     if (theirs && map_segment(peers_[size_t(rank)], *theirs)) attached[size_t(rank)] = '1';
   }
 
-  // Two ranks are local to each other when both could attach; all ranks compute the same result.
+  // Two ranks are local to each other if both could attach; all ranks compute the same result.
   const auto views = TRY(exchange_texts(*tcp_, attached));
   const auto mutual = [&](int a, int b) {
     return views[size_t(a)][size_t(b)] == '1' && views[size_t(b)][size_t(a)] == '1';
@@ -173,9 +173,8 @@ Result<void> ShmTransport::attach() {
   return ok();
 }
 
-Result<std::unique_ptr<Transport>> ShmTransport::meet(const std::vector<int>& members,
-                                                      const std::vector<std::string>& offers,
-                                                      uint64_t key) {
+Result<std::unique_ptr<Transport>> ShmTransport::connect_members(
+    const std::vector<int>& members, const std::vector<std::string>& offers, uint64_t key) {
   return make(TRY(tcp_->connect_over_tcp(members, offers, key)), registered_);
 }
 
@@ -194,17 +193,17 @@ void ShmTransport::send(std::span<const int> peers, Tag tag, std::span<const std
     tcp_->send(std::span<const int>(middle, remote_.end()), tag, bytes);
     if (local.empty()) return;
   }
-  put_or_keep({local, {}, tag, bytes, 0, Manner::read});
+  put_or_keep({local, {}, tag, bytes, 0, SendMode::read});
 }
 
 void ShmTransport::send_writable(int peer, Tag tag, std::span<std::byte> bytes) {
   if (!peers_[size_t(peer)].local) return tcp_->send_writable(peer, tag, bytes);
-  if (!tcp_->failure()) put_or_keep({std::span(&peer, 1), {}, tag, bytes, 0, Manner::writable});
+  if (!tcp_->failure()) put_or_keep({std::span(&peer, 1), {}, tag, bytes, 0, SendMode::writable});
 }
 
 void ShmTransport::notify(int peer, Tag tag, std::span<const std::byte> bytes) {
-  CHECK(peers_[size_t(peer)].local, "only local memory is written in place");
-  if (!tcp_->failure()) put_or_keep({std::span(&peer, 1), {}, tag, bytes, 0, Manner::in_place});
+  CHECK(peers_[size_t(peer)].local, "only messages to local ranks are written in place");
+  if (!tcp_->failure()) put_or_keep({std::span(&peer, 1), {}, tag, bytes, 0, SendMode::in_place});
 }
 
 void ShmTransport::put_or_keep(Outgoing message) {
@@ -220,7 +219,7 @@ bool ShmTransport::lane_has_space(int peer) const {
 }
 
 std::byte* ShmTransport::outbox_space(size_t bytes) {
-  // reuses the same lines, which are in the cache
+  // reuses the same cache lines
   if (blocks_.empty()) outbox_begin_ = outbox_end_ = 0;
   const bool wrapped = outbox_end_ < outbox_begin_;
   size_t begin = outbox_end_;
@@ -267,7 +266,7 @@ void ShmTransport::put_entry(int peer, const Outgoing& message, size_t part_byte
   entry.region = region;
   entry.region_generation = generation;
   entry.offset = offset;
-  entry.writable = message.manner == Manner::writable && region != 0 ? 1 : 0;
+  entry.writable = message.mode == SendMode::writable && region != 0 ? 1 : 0;
   entry.sequence.store(++to.put, std::memory_order_release);
 }
 
@@ -276,7 +275,7 @@ bool ShmTransport::put(Outgoing& message) {
     return std::all_of(message.peers.begin(), message.peers.end(),
                        [&](int peer) { return lane_has_space(peer); });
   };
-  if (message.manner == Manner::in_place) {
+  if (message.mode == SendMode::in_place) {
     if (!can_put()) return false;
     for (const int peer : message.peers)
       put_entry(peer, message, message.bytes.size(), kRegionInPlace, 0, 0);
@@ -460,8 +459,8 @@ Result<void> ShmTransport::advance() {
     outgoing_.pop_front();
     spins_ = 0;
   }
-  // Lets news() report each read message only once; otherwise wait() would return at once and never
-  // check whether peers are alive.
+  // Lets can_progress() report each read message only once; otherwise wait() would return at once
+  // and never check whether peers are alive.
   if (!outgoing_.empty()) reclaim();
   drop_references();
   for (size_t i = 0; i < waiting_.size();) {
@@ -479,7 +478,7 @@ Result<void> ShmTransport::advance() {
 
 // -- waiting
 
-bool ShmTransport::news() const {
+bool ShmTransport::can_progress() const {
   for (const int peer : waiting_) {
     const Peer& from = peers_[size_t(peer)];
     if (from.arrived == nullptr && !from.unreachable && has_entry(from)) return true;
@@ -503,7 +502,7 @@ Result<void> ShmTransport::wait() {
   const bool waits_for_remote = tcp_->is_busy();
   constexpr int spins_between_polls = 64;  // polling the network costs as much as this many spins
   for (int i = 0; i < spins_max_; ++i) {
-    if (news()) return ok();
+    if (can_progress()) return ok();
     if (waits_for_remote && i % spins_between_polls == 0) {
       TRY(tcp_->poll_sockets(0ms));
       if (tcp_->has_readable()) return ok();
@@ -517,7 +516,7 @@ Result<void> ShmTransport::wait() {
     if (spins_ > 1 && std::chrono::steady_clock::now() - yields_since_ > kYieldingMax)
       spins_ = kYieldsMax - 1;
     for (int i = 0; i < std::min(spins_max_, kSpinsBetweenYieldsMax); ++i) {
-      if (news()) return ok();
+      if (can_progress()) return ok();
       relax_core();
     }
     if (waits_for_remote) {
@@ -534,17 +533,17 @@ Result<void> ShmTransport::wait() {
   std::atomic<uint32_t>& asleep = own_.header().asleep;
   asleep.store(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const bool woken = news();
+  const bool woken = can_progress();
   if (!woken) sleep_on(asleep, waits_for_remote ? 1 : kSleepMaxMs);
   asleep.store(0, std::memory_order_relaxed);
-  if (woken || news()) return ok();
+  if (woken || can_progress()) return ok();
   return check_peers();
 }
 
 Result<void> ShmTransport::check_processes() {
   for (int peer = 0; peer < size(); ++peer) {
     const Peer& local = peers_[size_t(peer)];
-    if (local.local && local.watch.ended() && !has_left(peer) && !news())
+    if (local.local && local.watch.ended() && !has_left(peer) && !can_progress())
       return tcp_->fail(unavailable(tcp_->name(peer) + " exited"), peer);
   }
   return ok();
@@ -563,7 +562,7 @@ Result<void> ShmTransport::check_peers() {
   }
   TRY(check_processes());
   for (const int peer : waited_for) {
-    if (has_left(peer) && !news())
+    if (has_left(peer) && !can_progress())
       return tcp_->fail(unavailable(tcp_->name(peer) + " exited"), peer);
   }
   read_reports();

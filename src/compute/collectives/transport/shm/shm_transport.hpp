@@ -1,5 +1,4 @@
-// Connects ranks on one machine through shared memory, and all others over TCP: one transport over
-// both.
+// Connects ranks on one machine through shared memory, and all others over TCP.
 //
 // The bytes of a message are copied once into the outbox of the sender, and all receivers read them
 // there. Bytes in registered memory are not copied at all; the sender's all_sent() then waits until
@@ -10,7 +9,7 @@
 // sleeps on a futex. TCP connections exist between local neighbours as well: they carry failure
 // messages, and close when a process dies.
 //
-// Threads: confined to one thread at a time; allocate() and free() from anywhere.
+// Threads: confined to one thread at a time; registered() may be used from any thread.
 #pragma once
 
 #include <deque>
@@ -51,9 +50,9 @@ class ShmTransport final : public Transport {
   Result<void> wait() override;
   void abandon(std::string_view why) override { tcp_->abandon(why); }
   Result<std::string> offer() override { return tcp_->offer(); }
-  Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
-                                          const std::vector<std::string>& offers,
-                                          uint64_t key) override;
+  Result<std::unique_ptr<Transport>> connect_members(const std::vector<int>& members,
+                                                     const std::vector<std::string>& offers,
+                                                     uint64_t key) override;
   std::span<const LinkLoad> link_loads(std::chrono::steady_clock::time_point now) override {
     return tcp_->link_loads(now);
   }
@@ -77,10 +76,10 @@ class ShmTransport final : public Transport {
     uint64_t consumed = 0;  // entries of its lane that this rank has consumed
     std::deque<Expected> expected;
     const std::byte* arrived = nullptr;
-    std::byte* writable = nullptr;  // `arrived`, when a result may be written there
+    std::byte* writable = nullptr;  // equals `arrived` if a result may be written there
     bool arrived_in_lane = false;   // release() frees an entry
-    // True when memory that the peer registered can no longer be mapped. Either the peer has ended,
-    // or it has failed and freed the memory. TCP or `watch` reports which of the two.
+    // True if memory that the peer registered can no longer be mapped: the peer has ended, or has
+    // failed and freed the memory. TCP or `watch` reports which.
     bool unreachable = false;
     struct Mapped {
       uint32_t generation = 0;
@@ -88,14 +87,14 @@ class ShmTransport final : public Transport {
     };
     std::vector<Mapped> regions;
   };
-  enum class Manner : uint8_t { read, writable, in_place };
+  enum class SendMode : uint8_t { read, writable, in_place };
   struct Outgoing {
     std::span<const int> peers;
-    std::vector<int> kept_peers;  // the storage of `peers` once the message must wait
+    std::vector<int> kept_peers;  // the storage of `peers` if the message must wait
     Tag tag;
     std::span<const std::byte> bytes;
     size_t put = 0;  // bytes written so far
-    Manner manner = Manner::read;
+    SendMode mode = SendMode::read;
   };
   // A peer that reads a block of the outbox, or registered memory, until it has consumed the entry
   // `sequence`.
@@ -115,7 +114,7 @@ class ShmTransport final : public Transport {
   void put_or_keep(Outgoing message);
   // Writes as many parts as fit. Returns true when the whole message was written.
   bool put(Outgoing& message);
-  // Reserves contiguous bytes in the outbox; null when they do not fit now.
+  // Reserves contiguous bytes in the outbox; returns null if they do not fit now.
   std::byte* outbox_space(size_t bytes);
   bool was_read(const Reader& reader) const;
   bool oldest_block_was_read() const;
@@ -124,18 +123,18 @@ class ShmTransport final : public Transport {
   void put_entry(int peer, const Outgoing& message, size_t part_bytes, uint32_t region,
                  uint32_t generation, uint64_t offset);
   bool lane_has_space(int peer) const;
-  // Receives what has arrived from one peer.
+  // Receives the bytes that have arrived from one peer.
   Result<void> pull(int peer);
   Result<const std::byte*> bytes_of_entry(Peer& peer, const Entry& entry);
   void consume(Peer& peer);
-  // Returns true when the next entry of the peer's lane is written.
+  // Returns true if the next entry of the peer's lane is written.
   bool has_entry(const Peer& peer) const;
-  bool news() const;
+  bool can_progress() const;
   // Fails when the process of a local peer has ended and its rank has not left.
   Result<void> check_processes();
   Result<void> check_peers();
-  // Publish to the local ranks, and read from them, the reports that a rank waits. TCP carries them
-  // between connected ranks.
+  // Publish this rank's reports that it waits (timeout.hpp) to the local ranks, and read theirs.
+  // Connected ranks exchange reports over TCP.
   void publish_report();
   void read_reports();
   bool has_left(int peer) const;
@@ -151,8 +150,8 @@ class ShmTransport final : public Transport {
   std::vector<int> remote_;   // scratch of send()
   std::deque<Outgoing> outgoing_;
   std::deque<Block> blocks_;
-  std::deque<Reader> readers_;             // of the blocks, in the same order
-  mutable std::deque<Reader> references_;  // of the caller's registered memory
+  std::deque<Reader> readers_;             // readers of the blocks, in the same order
+  mutable std::deque<Reader> references_;  // readers of the caller's registered memory
   size_t outbox_begin_ = 0;                // the oldest byte in use
   size_t outbox_end_ = 0;
   size_t receives_open_ = 0;

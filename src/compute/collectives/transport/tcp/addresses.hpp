@@ -23,13 +23,13 @@ struct Address {
 
 // Splits the `host` of an endpoint, which may name several hosts separated by commas.
 std::vector<std::string> hosts_of(const Endpoint& endpoint);
-// Returns the first address of each host. Leaves out hosts that cannot be resolved now; fails when
-// none can.
+// Returns the first address of each host. Omits hosts that cannot be resolved now; fails if none
+// can.
 Result<std::vector<Address>> resolve(const Endpoint& endpoint);
 // Formats an endpoint for messages: HOST:PORT, or [HOST]:PORT.
 std::string text_of(const Endpoint& endpoint);
-// Returns the address at which to listen: that of the endpoint, or all addresses of the machine
-// when the endpoint names several hosts.
+// Returns the address at which to listen: the endpoint's, or all addresses of the machine if the
+// endpoint names several hosts.
 Result<Address> listen_address(const Endpoint& endpoint);
 
 }  // namespace trainyard::collectives

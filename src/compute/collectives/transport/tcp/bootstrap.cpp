@@ -21,7 +21,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 // an address of 46 characters or a short name, and a port
 constexpr size_t kEndpointBytes = 96;
-constexpr Duration kFolderPollInterval = 20ms;  // the longest delay that polling adds to a start
+constexpr Duration kFolderPollInterval = 20ms;  // the longest delay that polling adds to joining
 constexpr Tag kRequestTag{~uint64_t{1}, 1};
 constexpr Tag kReplyTag{~uint64_t{1}, 2};
 
@@ -30,11 +30,11 @@ Result<std::string> own_address(const Socket& socket) {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
   if (::getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
-    return from_errno("reading the own address");
+    return from_errno("reading the local address of a connection");
   char text[NI_MAXHOST];
   if (::getnameinfo(reinterpret_cast<sockaddr*>(&address), length, text, sizeof text, nullptr, 0,
                     NI_NUMERICHOST) != 0)
-    return unavailable("the own address cannot be formatted");
+    return unavailable("cannot format the local address of a connection");
   return std::string(text);
 }
 

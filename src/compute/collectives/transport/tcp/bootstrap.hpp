@@ -1,6 +1,7 @@
-// Exchanges the endpoints of all ranks, which initially know only one endpoint or folder.
+// Exchanges the endpoints of all ranks. Initially the ranks know only one endpoint or folder.
 //
-// Threads: confined to one. Errors: as joining: unavailable, naming the ranks that did not join.
+// Threads: confined to one. Errors: as join_over_tcp: unavailable, naming the ranks that did not
+// join.
 #pragma once
 
 #include <memory>
@@ -23,10 +24,10 @@ struct Bootstrap {
 Result<Bootstrap> bootstrap_at(const Endpoint& endpoint, int ranks, const TcpOptions& options);
 
 // Each rank writes a file with its host name and port into a folder that all ranks see. The folder
-// must be used by this run only: files of another run would be taken for those of this one.
+// must be used by this run only: the ranks cannot distinguish files of another run.
 Result<Bootstrap> bootstrap_in(const std::string& folder, int ranks, const TcpOptions& options);
 
-// Completes join_over_tcp for a rank that already listens.
+// Implements join_over_tcp for a rank that already listens.
 Result<std::unique_ptr<Group>> join_bootstrapped(TcpOptions options, Socket listener);
 
 }  // namespace trainyard::collectives

@@ -17,24 +17,24 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::memcpy(bytes.data(), stream.data(), bytes.size());
     const auto header = decode_header(bytes);
     if (!header) return 0;
-    CHECK(encode(*header) == bytes, "a header that decodes is the one that encodes");
+    CHECK(encode(*header) == bytes, "a decoded header encodes to the same bytes");
     const std::string_view payload = stream.substr(kFrameHeaderBytes, header->length);
     if (header->kind == FrameKind::hello) {
       if (const auto hello = decode_hello(payload)) {
         CHECK(hello->rank < hello->ranks, "a rank is one of the ranks");
         CHECK(hello->socket < hello->sockets, "a socket is one of the sockets");
         CHECK(std::string_view(encode(*hello)).substr(kFrameHeaderBytes) == payload,
-              "a hello encodes as it came");
+              "a decoded hello encodes to the same bytes");
       }
     } else if (header->kind == FrameKind::proof) {
       if (const auto proof = decode_proof(payload))
         CHECK(std::string_view(encode_proof(*proof)).substr(kFrameHeaderBytes) == payload,
-              "a proof encodes as it came");
+              "a decoded proof encodes to the same bytes");
     } else if (header->kind == FrameKind::failed) {
       if (const auto failed = decode_failed(payload)) {
         CHECK(decode_failed(std::string_view(encode(*failed)).substr(kFrameHeaderBytes))->rank ==
                   failed->rank,
-              "the blame is passed on unchanged");
+              "a decoded failure names the same rank after encoding");
       }
     }
     stream.remove_prefix(std::min<uint64_t>(stream.size(), kFrameHeaderBytes + payload.size()));

@@ -20,7 +20,7 @@ constexpr Duration kConnectRetryMax = 50ms;   // the longest delay after a host 
 // then resolves the name again: the address may have changed
 constexpr Duration kConnectAttemptMax = 3s;
 constexpr Duration kAddressAttemptMax =
-    1s;  // where there are more addresses: longer than the way round the earth
+    1s;  // if there are more addresses: longer than any round trip on earth
 constexpr Duration kUnauthenticatedHelloMax = 10s;  // then an unauthenticated peer is disconnected
 // connections without a proof yet; further ones wait
 constexpr size_t kUnauthenticatedMax = 256;
@@ -182,8 +182,8 @@ void Contacts::accept_all() {
   }
 }
 
-// A contact that has proved its membership becomes a link. A failed contact is closed. The others
-// stay.
+// A contact that has proved its membership becomes a link. A failed contact is closed. Other
+// contacts stay.
 std::optional<Contacts::PeerError> Contacts::advance(std::vector<Proved>& proved) {
   std::optional<PeerError> peer_error = begin_attempts();
   accept_all();
@@ -200,9 +200,9 @@ std::optional<Contacts::PeerError> Contacts::advance(std::vector<Proved>& proved
       if (!contact.probe) proved.push_back({contact.peer, contact.socket, std::move(contact.wire)});
       continue;
     }
-    // A computing rank may be slow to answer. Before all ranks have joined, the address may have
+    // A rank that computes may answer late. Before all ranks have joined, the address may have
     // moved to another host.
-    const bool may_be_slow = contact.ours && contact.connected && all_have_come_;
+    const bool may_be_slow = contact.ours && contact.connected && all_have_joined_;
     if (answered && (may_be_slow || SteadyClock::now() < contact.until)) {
       still.push_back(std::move(contact));
       continue;
@@ -222,12 +222,12 @@ std::optional<Contacts::PeerError> Contacts::failed(const Contact& contact, Erro
     return each.peer == contact.peer && each.socket == contact.socket &&
            each.probe == contact.probe;
   });
-  CHECK(attempt != attempts_.end(), "an attempt lasts until its connection does");
+  CHECK(attempt != attempts_.end(), "an attempt exists until its connection is established");
   attempt->under_way = false;
   auto& failures = attempt->last_failures;
   failures[(attempt->tries - 1) % failures.size()] = error.message;
-  // One of several addresses may be that of another host here. With a single address, the peer
-  // itself is wrong.
+  // One of several addresses may belong to another host in this network. With a single address, the
+  // peer itself is another program.
   if (error.kind != Kind::unavailable && failures.size() == 1)
     return PeerError{contact.peer, std::move(error)};
   return peer_error_of(*attempt);
@@ -238,7 +238,7 @@ std::optional<Contacts::PeerError> Contacts::peer_error_of(const Attempt& attemp
   const bool all_refused =
       std::all_of(failures.begin(), failures.end(),
                   [](const std::string& each) { return each == std::strerror(ECONNREFUSED); });
-  if (!all_refused || !all_have_come_) return std::nullopt;
+  if (!all_refused || !all_have_joined_) return std::nullopt;
   return PeerError{attempt.peer, unavailable("its address no longer accepts connections")};
 }
 

@@ -1,16 +1,16 @@
 // Contacts establishes connections: it connects, listens, and verifies that a peer is a member,
 // before a connection becomes part of a link.
 //
-// The later of two ranks connects, and the earlier one listens. On each connection, inside TLS when
+// The higher of two ranks connects, and the lower one listens. On each connection, inside TLS if
 // the group is encrypted, both sides send a hello and then a proof that they know the secret of the
-// group. The side that connected sends first. So an unauthenticated peer learns only that a port is
-// used by a rank, and costs at most its descriptor for kUnauthenticatedHelloMax.
+// group. The side that connected sends first. So an unauthenticated peer learns only that a rank
+// uses the port, and occupies at most a descriptor for kUnauthenticatedHelloMax.
 //
-// A rank may have several addresses (hosts on different networks): they are tried in sequence.
+// A rank may have several addresses (hosts on different networks), which are tried in sequence.
 //
-// Threads: confined to one. Nothing here blocks.
-// Errors:  of a peer, with its rank: unavailable (the peer is lost), conflict (it is in another job
-//          or group).
+// Threads: confined to one. No function blocks.
+// Errors:  of a peer, with its rank: unavailable (the peer is lost), conflict (the peer is in
+// another job or group).
 #pragma once
 
 #include <poll.h>
@@ -39,16 +39,17 @@ class Contacts {
     Error error;
   };
 
-  // Lifetime: options outlive this. `key` is null when the group is not encrypted; `listener` may
-  // be empty when no rank connects to this one.
+  // Lifetime: `options` outlives this. `key` is null if the group is not encrypted; `listener` may
+  // be empty if no rank connects to this one.
   Contacts(const TcpOptions& options, std::shared_ptr<const TlsKey> key, Socket listener);
 
-  // Requests a connection. A rank connects only to earlier ranks, and otherwise waits until the
-  // peer connects.
+  // Requests a connection. A rank connects only to lower ranks, and waits until higher ranks
+  // connect.
   void want(int peer, int socket);
-  // From now on a peer that refuses a connection counts as lost, since all ranks have joined.
-  void all_have_come() { all_have_come_ = true; }
-  // Checks whether a later rank, for which this one waits, still listens; advance() reports the
+  // Reports that all ranks have joined. From now on, a peer that refuses a connection counts as
+  // lost.
+  void all_have_joined() { all_have_joined_ = true; }
+  // Checks whether a higher rank, for which this one waits, still listens. advance() reports the
   // result.
   void probe(int peer);
 
@@ -57,7 +58,7 @@ class Contacts {
   void add_events(std::vector<pollfd>& events) const;
   // Returns how long poll may sleep before an attempt is due.
   Duration sleep_max() const;
-  // Makes progress on all connections without blocking. Appends those that are established to
+  // Makes progress on all connections without blocking. Appends established connections to
   // `proved`.
   std::optional<PeerError> advance(std::vector<Proved>& proved);
 
@@ -83,7 +84,7 @@ class Contacts {
   // A connection that is not yet part of a link.
   struct Contact {
     Wire wire;
-    int peer = -1;  // from the start when this rank connected, else from the hello on
+    int peer = -1;  // known from the start if this rank connected, else after the hello
     int socket = 0;
     bool ours = false;       // this rank connected
     bool probe = false;      // only checks whether the peer listens
@@ -94,7 +95,7 @@ class Contacts {
     FrameReader reader;
     Deadline until;
   };
-  // The attempts to connect to an earlier rank.
+  // The attempts to connect to a lower rank.
   struct Attempt {
     int peer;
     int socket;
@@ -108,9 +109,9 @@ class Contacts {
 
   void accept_all();
   std::optional<PeerError> begin_attempts();
-  // Starts to connect to the next address. Returns an empty socket when that failed at once.
+  // Starts to connect to the next address. Returns an empty socket if that failed at once.
   Socket begin_connecting(Attempt& attempt);
-  // Returns an error when the failures mean that the peer is lost.
+  // Returns an error if the failures show that the peer is lost.
   std::optional<PeerError> peer_error_of(const Attempt& attempt) const;
   Result<bool> read_frame(Contact& contact);
   Result<bool> finish_connecting(Contact& contact);
@@ -120,12 +121,12 @@ class Contacts {
   size_t unauthenticated() const;
 
   const TcpOptions& options_;
-  const std::shared_ptr<const TlsKey>
-      key_;  // shared with the transport's other contacts; the last one frees it
+  // shared with the transport's other contacts; the last one frees it
+  const std::shared_ptr<const TlsKey> key_;
   Socket listener_;
   std::vector<Contact> contacts_;
-  std::vector<Attempt> attempts_;  // of ranks that are not connected yet
-  bool all_have_come_ = false;
+  std::vector<Attempt> attempts_;  // to connect to ranks that are not connected yet
+  bool all_have_joined_ = false;
 };
 
 }  // namespace trainyard::collectives

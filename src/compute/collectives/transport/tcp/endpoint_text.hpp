@@ -1,4 +1,4 @@
-// Encodes the endpoint at which a rank listens, for other ranks: "HOST PORT".
+// Encodes the endpoint at which a rank listens as "HOST PORT", for other ranks.
 //
 // Threads: pure functions. Errors: corrupt, when a text cannot be an endpoint.
 #pragma once

@@ -29,7 +29,7 @@ uint32_t number_at(std::string_view payload, size_t offset) {
 
 std::string frame(FrameKind kind, std::initializer_list<uint32_t> numbers, std::string_view text) {
   const size_t length = numbers.size() * sizeof(uint32_t) + text.size();
-  CHECK(length <= kControlPayloadBytesMax, "own control frames fit the limit");
+  CHECK(length <= kControlPayloadBytesMax, "control frames are within the limit");
   const HeaderBytes header = encode({kind, {}, length});
   std::string bytes(reinterpret_cast<const char*>(header.data()), header.size());
   for (const uint32_t number : numbers) {

@@ -7,8 +7,6 @@
 //        5     3  zero
 //        8     8  operation    data: the operation's number in the life of the group; waiting: a
 //                              rank; else 0
-//       8     8  operation    data: the operation's number in the life of the group; waiting: a
-//                             rank; else 0
 //      16     8  label        data: a digest of the operation and of the position of the message in
 //                             it; else 0
 //
@@ -18,13 +16,13 @@
 //   proof    32 bytes that prove that the sender knows the secret (prove()); the second frame, in
 //            both directions
 //   data     elements in memory order: all ranks of a group have the same byte order
-//   failed   u32 rank at fault, then the reason as text: the last frame of the sender
+//   failed   u32 rank at fault, then the reason as text; the last frame of the sender
 //   goodbye  empty: the sender is done and closes the connection
 //   waiting  empty: the sender waits, and would blame the rank in `operation` (timeout.hpp)
 //
 // Threads: pure functions. Errors: corrupt, naming the field.
-// Limits: kControlPayloadBytesMax for all frames but data; the receiver compares the length of
-// data with the length that it expects.
+// Limits: kControlPayloadBytesMax for all frames except data; the receiver compares the length of a
+// data frame with the length that it expects.
 #pragma once
 
 #include <array>

@@ -19,7 +19,7 @@ HeaderBytes from_text(std::string_view hex) {
   return bytes;
 }
 
-TEST(Frame, GoldenBytes) {
+TEST(Frame, HasGoldenBytes) {
   EXPECT_EQ(as_hex(encode(FrameHeader{FrameKind::data, {7, 0x0102030405060708}, 4096})),
             "545952340200000007000000000000000807060504030201"
             "0010000000000000");
@@ -66,7 +66,7 @@ TEST(Frame, DecodesEncodedFrames) {
   EXPECT_LE(failed->why.size(), kControlPayloadBytesMax);
 }
 
-TEST(Proof, FitsOneConnectionOneWayAndOneSecret) {
+TEST(Proof, IsValidForOneConnectionDirectionAndSecret) {
   const Hello a{0, 2, {1}};
   const Hello b{1, 2, {2}};
   const Digest proof = prove("secret", a, b);

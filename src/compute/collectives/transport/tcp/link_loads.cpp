@@ -14,7 +14,7 @@ namespace {
 // Often enough to see the highest rate of a link that is used in bursts. A call takes about a
 // microsecond.
 constexpr auto kMeasureEvery = std::chrono::milliseconds(100);
-constexpr uint64_t kLoadBytesMin = 1 << 20;  // less tells nothing of the rate of a link
+constexpr uint64_t kLoadBytesMin = 1 << 20;  // fewer bytes do not show the rate of a link
 
 // Returns what the kernel has counted for a connection. Kernels before 4.10, and sandboxes, count
 // no busy time.
@@ -31,7 +31,7 @@ std::optional<LinkCounters> counters_of(int descriptor) {
 
 }  // namespace
 
-// The first stream of a link stands for all of them.
+// The first stream represents all streams of a link.
 std::span<const LinkLoad> TcpTransport::link_loads(std::chrono::steady_clock::time_point now) {
   if (loads_measured_ && now - *loads_measured_ < kMeasureEvery) return loads_;
   loads_measured_ = now;

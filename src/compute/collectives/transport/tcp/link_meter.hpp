@@ -1,10 +1,9 @@
-// Measures for how long the bytes of a link were on their way, from the kernel's counters.
+// A LinkMeter computes from the kernel's counters for how long a link was busy.
 //
-// The kernel counts a connection as busy while a byte is not acknowledged, which includes the time
-// in which the receiver's machine has no processor for it. So a link is taken as busy no longer
-// than its bytes need at the highest rate at which it delivered in the last seconds: noise lowers
-// single rates, and a slow link all of them. (BBR estimates the bandwidth of a path by the same
-// windowed maximum.)
+// The kernel counts a connection as busy while a byte is not acknowledged. That includes time in
+// which the receiver's machine has no free processor. So the busy time is limited to the time that
+// the bytes need at the highest rate of the last seconds: noise lowers only single rates, and a
+// slow link lowers all. (BBR estimates the bandwidth of a path by the same windowed maximum.)
 //
 // Threads: confined to one thread at a time.
 #pragma once
@@ -25,7 +24,7 @@ struct LinkCounters {
 
 class LinkMeter {
  public:
-  // A rate counts for this time at least, and for twice this time at most.
+  // A rate is used for at least this time, and for at most twice this time.
   static constexpr std::chrono::seconds kRateWindow{3};
 
   explicit LinkMeter(int peer) { load_.peer = peer; }

@@ -21,7 +21,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using Deadline = SteadyClock::time_point;
 
-constexpr Duration kListenRetry = 50ms;  // the longest delay after the own address comes up late
+constexpr Duration kListenRetry = 50ms;  // retries while this rank's address is not configured yet
 
 class Rendezvous {
  public:

@@ -1,4 +1,4 @@
-// Sets the options of sockets between ranks, and reads the errors of non-blocking ones.
+// Sets the options of sockets between ranks, and classifies the errors of non-blocking sockets.
 //
 // Threads: plain functions. Errors: an option that the kernel refuses is left at its default.
 #pragma once
@@ -11,7 +11,7 @@ namespace trainyard::collectives {
 // TcpOptions::kDeadPeerMax.
 void set_link_options(int descriptor);
 
-// Returns whether a call on a non-blocking socket failed only because it would have waited.
+// Returns true if a call on a non-blocking socket failed only because it would have waited.
 inline bool would_block(int error_number) {
   return error_number == EAGAIN || error_number == EWOULDBLOCK;
 }

@@ -115,8 +115,8 @@ Result<void> TcpTransport::await_all(Duration at_most) {
     }
   }
   timeout_.set_limit(options_->peer_timeout);
-  all_have_come_ = true;
-  contacts_->all_have_come();
+  all_have_joined_ = true;
+  contacts_->all_have_joined();
   return ok();
 }
 
@@ -379,7 +379,7 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) 
   while (stream.wire && !stream.outgoing.empty()) {
     Outgoing& frame = stream.outgoing.front();
     if (stream.left || stream.closed) {
-      if (stream.owes()) return exited(peer);
+      if (stream.has_unsent()) return exited(peer);
       stream.outgoing.clear();
       break;
     }
@@ -394,7 +394,7 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) 
     const ssize_t sent = stream.wire.send(std::span(parts, size_t(count)));
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && would_block(errno)) break;
-    if (sent < 0 && !stream.owes()) {
+    if (sent < 0 && !stream.has_unsent()) {
       stream.outgoing.clear();  // pull() reports the error, or finds a goodbye
       break;
     }
@@ -445,16 +445,16 @@ std::vector<int> TcpTransport::waited_for() const {
   for (int peer = 0; peer < size(); ++peer) {
     const auto& streams = links_[size_t(peer)].streams;
     if (std::any_of(streams.begin(), streams.end(),
-                    [](const Stream& each) { return !each.expected.empty() || each.owes(); }))
+                    [](const Stream& each) { return !each.expected.empty() || each.has_unsent(); }))
       peers.push_back(peer);
   }
   return peers;
 }
 
 void TcpTransport::probe(std::span<const int> waited_for) {
-  if (!all_have_come_ || SteadyClock::now() - timeout_.moved_at() < kProbeInterval) return;
+  if (!all_have_joined_ || SteadyClock::now() - timeout_.moved_at() < kProbeInterval) return;
   for (const int peer : waited_for) {
-    // Attempts to connect to earlier ranks are already under way.
+    // Attempts to connect to lower ranks are already in progress.
     if (!is_linked(peer) && peer > rank()) contacts_->probe(peer);
   }
 }
@@ -484,9 +484,8 @@ Result<std::string> TcpTransport::offer() {
   return encode_endpoint({own.host, port});
 }
 
-Result<std::unique_ptr<Transport>> TcpTransport::meet(const std::vector<int>& members,
-                                                      const std::vector<std::string>& offers,
-                                                      uint64_t key) {
+Result<std::unique_ptr<Transport>> TcpTransport::connect_members(
+    const std::vector<int>& members, const std::vector<std::string>& offers, uint64_t key) {
   return std::unique_ptr<Transport>(TRY(connect_over_tcp(members, offers, key)));
 }
 

@@ -3,14 +3,14 @@
 // TcpOptions::sockets_per_peer sockets. A small message is sent at once, with its header, in one
 // system call, without a handshake; it waits in the kernel of the receiver.
 //
-// How failures propagate. When a process dies, the kernel closes its connections, and every
-// neighbour that waits for it notices at once. When a machine vanishes, it stops answering
-// keepalive probes (TcpOptions::kDeadPeerMax). A rank that fails tells all connected ranks which
-// rank was at fault before it closes its connections, and they report theirs, so all ranks blame
-// the first failure. A rank gives up on a peer that is alive but stuck after
-// TcpOptions::peer_timeout. A waiting rank tells all connected ranks that it waits, so the rank
-// that is named is one that does not wait (timeout.hpp). A rank that waits long for a peer to which
-// it is not connected probes repeatedly whether that peer still listens.
+// How failures propagate: If a process dies, the kernel closes its connections, and every neighbour
+// that waits for it notices at once. If a machine is lost, it stops answering keepalive probes
+// (TcpOptions::kDeadPeerMax). A rank that fails sends all connected ranks the rank that was at
+// fault before it closes its connections, and these ranks do the same, so all ranks blame the first
+// failure. If a peer is alive but stuck, a rank fails after TcpOptions::peer_timeout. A rank that
+// waits reports this to all connected ranks, so the rank that is blamed is one that does not wait
+// (timeout.hpp). A rank that waits long for a peer to which it is not connected probes repeatedly
+// whether that peer still listens.
 //
 // Threads: confined to one thread at a time.
 #pragma once
@@ -57,9 +57,9 @@ class TcpTransport final : public Transport {
   void abandon(std::string_view why) override;
   std::vector<int> hosts() const override;
   Result<std::string> offer() override;
-  Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
-                                          const std::vector<std::string>& offers,
-                                          uint64_t key) override;
+  Result<std::unique_ptr<Transport>> connect_members(const std::vector<int>& members,
+                                                     const std::vector<std::string>& offers,
+                                                     uint64_t key) override;
 
   // Returns when all ranks have called it. Afterwards an unreachable rank counts as lost.
   Result<void> await_all(Duration at_most);
@@ -73,10 +73,10 @@ class TcpTransport final : public Transport {
   Error fail(Error error, int guilty);
   std::string name(int rank) const;
   const Socket& socket_to(int rank) const { return links_[size_t(rank)].streams[0].wire.socket(); }
-  // Fails when nothing came from the ranks in `waited_for` for too long. Reports meanwhile that
-  // this rank waits.
+  // Fails if nothing came from the ranks in `waited_for` within the timeout. Until then, reports
+  // that this rank waits.
   Result<void> check_timeout(std::span<const int> waited_for);
-  // Returns the peers from which this rank expects something, or to which it still has to send.
+  // Returns the peers from which this rank expects bytes, or to which it still has to send.
   std::vector<int> waited_for() const;
   // Records that `peer` waits and would blame `guilty`. Requires: both are ranks.
   void add_report(int peer, int guilty) {
@@ -124,12 +124,12 @@ class TcpTransport final : public Transport {
     bool used = false;                 // a byte was sent or received
     bool left = false;                 // the peer sent a goodbye
     bool closed = false;
-    // A report that this rank waits is queued only when nothing else is, so it can only be the
-    // first.
-    bool owes() const {
+    // Returns true if frames other than a report are queued. A report is queued only in an empty
+    // queue, so it can only be the first.
+    bool has_unsent() const {
       return outgoing.size() > (!outgoing.empty() && outgoing.front().is_report ? 1 : 0);
     }
-    bool idle() const { return !readable && !owes() && expected.empty(); }
+    bool idle() const { return !readable && !has_unsent() && expected.empty(); }
     bool holds_unwanted_data() const {
       return frame && frame->kind == FrameKind::data && expected.empty();
     }
@@ -143,7 +143,7 @@ class TcpTransport final : public Transport {
   struct Fault {
     int rank;
     Error error;
-    bool reported;  // a peer reported it, and knew the first cause
+    bool reported;  // a peer reported it, with the first cause
   };
 
   // Returns the number of parts of a message, one for each socket from the first on. Both sides
@@ -152,11 +152,10 @@ class TcpTransport final : public Transport {
   // Requests the connection if it is not made yet.
   void need(int peer, size_t socket);
   size_t expect(int peer, Expected expected);
-  // Takes over connections that were made, and blames peers that are lost.
+  // Adds connections that were established to their links, and fails if a peer is lost.
   Result<void> advance_contacts();
   std::optional<Fault> move(int peer);
-  // Send or receive as much as possible without blocking. Return what is wrong with that peer, if
-  // anything.
+  // Receive or send as much as possible without blocking. Return the fault of the peer, if any.
   std::optional<Fault> pull(int peer, Stream& stream);
   std::optional<Fault> push(int peer, Stream& stream);
   std::optional<Fault> control_frame(int peer, Stream& stream);
@@ -169,15 +168,15 @@ class TcpTransport final : public Transport {
   Fault gone(int peer, std::string why) const;
   Fault exited(int peer) const;
   Error blame(std::vector<Fault> faults);
-  // Reads what the others still send, until they have closed or kFarewellMax is over. Closing a
+  // Reads until the peers have closed their connections or kFarewellMax is over. Closing a
   // connection with unread bytes resets it, and the reset may overtake the failure message.
   void drain();
-  static constexpr Duration kFarewellMax =
-      500ms;  // for peers in the middle of a step; a computing one reads later
+  // enough for peers within an operation; a peer that computes reads later
+  static constexpr Duration kFarewellMax = 500ms;
 
   const std::unique_ptr<TcpOptions> options_;  // on the heap, since contacts_ refers to it
   const std::unique_ptr<Contacts> contacts_;
-  std::vector<Link> links_;  // by rank; that of this rank is empty
+  std::vector<Link> links_;  // by rank; this rank's is empty
   std::vector<int> busy_;    // peers with something to send or to receive; may contain idle ones
   size_t receives_open_ = 0;
   size_t sends_open_ = 0;
@@ -192,22 +191,22 @@ class TcpTransport final : public Transport {
   uint32_t reports_sent_ = 0;
   int named_ = 0;
   bool contacts_due_ = false;  // contacts_ has events, or a new connection is needed
-  bool all_have_come_ = false;
+  bool all_have_joined_ = false;
 };
 
-// Returns true for ranks that are connected from the start: a power of two apart, around the
-// circle.
+// Returns true for ranks that are connected from the start: their distance around the circle is a
+// power of two.
 bool are_neighbours(int a, int b, int ranks);
 
 // Connects to the other ranks; see join_over_tcp. `listener`, if not empty, already listens at the
 // endpoint of this rank.
 Result<std::unique_ptr<TcpTransport>> connect_tcp(TcpOptions options, Socket listener = {});
 
-// The same, but rank 0 alone is connected to all others, so that its endpoint suffices.
+// Connects rank 0 to all others, and no other ranks. Only rank 0 needs an endpoint.
 Result<std::unique_ptr<TcpTransport>> connect_star(TcpOptions options);
 
-// Port 0 chooses a free port. Errors: unavailable while the name or the address does not exist
-// (yet).
+// Creates a listener. With port 0 the kernel chooses a free port. Errors: unavailable while the
+// name or the address does not exist (yet).
 Result<Socket> listen_at(const Endpoint& endpoint, int backlog);
 Result<uint16_t> port_of(const Socket& listener);
 

@@ -47,7 +47,7 @@ constexpr int kBioRetryWrite = 0x02 | 0x08;
 constexpr int kBioRetryFlags = 0x0f;
 constexpr int kApplicationDataIndex = 0;
 
-// Both use SHA-256, the hash of a pre-shared key that names none.
+// Both use SHA-256, the default hash of a pre-shared key.
 constexpr const char* kCiphers = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 constexpr const char* kIdentity = "trainyard rank";
 
@@ -88,8 +88,8 @@ struct Library {
   void (*BIO_set_flags)(Bio*, int);
   void (*BIO_clear_flags)(Bio*, int);
 
-  bio_method_st* descriptors = nullptr;  // let sessions reach their sockets
-  std::string missing;                   // why OpenSSL cannot be used; empty: it can
+  bio_method_st* descriptors = nullptr;  // connects sessions to their sockets
+  std::string missing;                   // why OpenSSL cannot be used; empty: it can be used
 };
 
 // Set before the first session, and constant afterwards.
@@ -237,7 +237,7 @@ struct TlsSession::Impl {
     broken = true;
     if (what == kErrorZeroReturn) return 0;
     const unsigned long code = library->ERR_get_error();
-    // its process died: the same as closing
+    // the peer's process died: treated like a close
     if ((code & kReasonBits) == kReasonUnexpectedEnd) return 0;
     const bool by_protocol = code != 0;
     errno = by_protocol ? EPROTO : system_error;

@@ -6,9 +6,9 @@
 // not encrypt do not need it. Its functions are declared here by hand (those that have not changed
 // since version 1.1.1), so building does not need it either.
 //
-// Threads: a key may be used from several; a session is confined to one at a time.
-// Errors: unavailable, when the machine has no OpenSSL; conflict, when the handshake fails, as for
-// a wrong secret.
+// Threads: a key may be used from several threads; a session is confined to one at a time.
+// Errors: unavailable, if the machine has no OpenSSL; conflict, if the handshake fails, for
+// instance because of a wrong secret.
 #pragma once
 
 #include <sys/types.h>
