@@ -13,7 +13,7 @@ namespace {
 
 using collectives::plan::Range;
 
-// Calls `each` with the part of every tensor in the range.
+// Calls each() with the part of every tensor that is in the range.
 template <class Each>
 void over_tensors(std::span<const size_t> tensors, Range range, const Each& each) {
   size_t begin = 0;
@@ -30,15 +30,16 @@ Range half_of(Range range, bool upper) {
   return upper ? Range{middle, range.end} : Range{range.begin, middle};
 }
 
-// Returns the range that a rank holds after the pairs at `distance`: every bit of the rank up to
-// there chose a half.
+// Returns the range that a rank holds after the pairs at `distance`: each bit of the rank up to
+// that of `distance` selects a half.
 Range range_after(int rank, int distance, size_t elements) {
   Range range{0, elements};
   for (int each = 1; each <= distance; each *= 2) range = half_of(range, (rank & each) != 0);
   return range;
 }
 
-// One adasum. The ranks beyond the largest power of two first give their values to a rank below it.
+// Computes one adaptive sum. Ranks beyond the largest power of two first send their values to a
+// rank below it.
 struct Work {
   collectives::Group& group;
   std::byte* values;

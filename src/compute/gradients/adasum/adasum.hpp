@@ -1,10 +1,10 @@
-// Computes the adaptive sum of gradients: averages where the ranks agree, adds where they do not.
+// Computes the adaptive sum of gradients: equal gradients are averaged, and orthogonal ones are
+// added.
 //
 //   a (+) b = (1 - a.b / (2 a.a)) a + (1 - a.b / (2 b.b)) b
 //
-// Orthogonal gradients are added, equal ones averaged. So the learning rate need not grow with the
-// number of ranks. (Maleki and others, "Scaling Distributed Training with Adaptive Summation",
-// MLSys 2021.)
+// So the learning rate need not grow with the number of ranks. (Maleki and others, "Scaling
+// Distributed Training with Adaptive Summation", MLSys 2021.)
 //
 // Pairs of ranks combine in the order of their numbers: 0 with 1, 2 with 3; then 0,1 with 2,3; and
 // so on. Of n ranks, let p be the largest power of two that is at most n. Rank p + i first sends
@@ -23,9 +23,9 @@
 // each distance it sends 24 bytes per tensor to each other rank. Ranks from p on send S in
 // addition, and nothing in between.
 //
-// Dot products are f64: element i of a half is added to partial sum i modulo kAdasumLanes, and the
-// partial sums are added in order. Values are combined in f64 and rounded to their type. So all
-// ranks get the same bits in every run.
+// Dot products are f64: the product of element i of a half is added to partial sum i modulo
+// kAdasumLanes, and the partial sums are added in order. Values are combined in f64 and rounded to
+// their type. So all ranks get the same bits in every run.
 //
 // Threads: as for the operations of group.hpp. Errors: those of the group; invalid.
 #pragma once
@@ -42,7 +42,7 @@ namespace trainyard::gradients {
 
 inline constexpr size_t kAdasumLanes = 8;
 
-// Temporary memory of an adasum, which the next one reuses.
+// An AdasumWorkspace is the temporary memory of an adaptive sum, which the next one reuses.
 class AdasumWorkspace {
  public:
   std::span<std::byte> bytes(size_t size);
@@ -52,10 +52,10 @@ class AdasumWorkspace {
   size_t size_ = 0;
 };
 
-// Sums in place. `tensors` are the sizes, in elements, of the tensors in `values`; each tensor is
-// combined separately. Requires: all ranks call it with the same type and tensors. Errors: also
-// invalid, for types other than f64, f32, f16 and bf16, and when the tensors do not cover all
-// values.
+// Computes the adaptive sum in place. `tensors` are the sizes, in elements, of the tensors in
+// `values`; each tensor is combined separately. Requires: all ranks call it with the same type and
+// tensors. Errors: also invalid, for types other than f64, f32, f16 and bf16, and if the sizes of
+// the tensors do not add up to `values`.
 Result<void> adasum(collectives::Group& group, collectives::BufferView values,
                     std::span<const size_t> tensors, AdasumWorkspace& workspace,
                     std::string_view name = {});

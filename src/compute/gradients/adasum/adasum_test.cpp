@@ -48,7 +48,7 @@ TEST(Adasum, EqualsTheReferenceWithSeventeenRanks) {
   });
 }
 
-TEST(Adasum, OrthogonalGradientsAreAddedAndEqualOnesAveraged) {
+TEST(Adasum, AddsOrthogonalGradientsAndAveragesEqualOnes) {
   for (const int ranks : {2, 3, 4, 6, 8}) {
     run_ranks_in_memory(ranks, [&](collectives::Group& group) {
       AdasumWorkspace workspace;
@@ -63,7 +63,7 @@ TEST(Adasum, OrthogonalGradientsAreAddedAndEqualOnesAveraged) {
   }
 }
 
-TEST(Adasum, TheLengthLiesBetweenTheAveragesAndTheSums) {
+TEST(Adasum, HasALengthBetweenTheAverageAndTheSum) {
   run_ranks_in_memory(4, [&](collectives::Group& group) {
     AdasumWorkspace workspace;
     SeededRandom random(uint64_t(group.rank()) + 1);
@@ -84,7 +84,7 @@ TEST(Adasum, TheLengthLiesBetweenTheAveragesAndTheSums) {
   });
 }
 
-TEST(Adasum, ZerosChangeNothingAndIntegersAreRefused) {
+TEST(Adasum, IgnoresZerosAndRejectsIntegers) {
   run_ranks_in_memory(2, [&](collectives::Group& group) {
     AdasumWorkspace workspace;
     std::vector<float> values(10, group.rank() == 0 ? 0.0f : 1.5f);

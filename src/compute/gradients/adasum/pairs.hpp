@@ -15,7 +15,7 @@ struct Dots {
   double bb = 0;
 };
 
-// Adds in the order that adasum.hpp defines.
+// Computes dot products, and adds in the order that adasum.hpp defines.
 Dots dots_of(collectives::Type type, const std::byte* a, const std::byte* b, size_t elements);
 
 // out[i] = (1 - ab / (2 aa)) a[i] + (1 - ab / (2 bb)) b[i]; out may be a or b.

@@ -1,4 +1,4 @@
-// Casts float32 to 16 bits and back, many values at a time, each multiplied by a factor.
+// Casts arrays of float32 to 16 bits and back, and multiplies each value by a factor.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace trainyard::gradients {
 
-// Returns the type in which values are sent; Type::f32 when they are not cast.
+// Returns the type in which values are sent; Type::f32 if they are not cast.
 collectives::Type cast_type(Compression compression);
 
 // narrow[i] = values[i] * factor, rounded to nearest; values that are too large for f16 become

@@ -12,8 +12,8 @@ namespace trainyard::gradients {
 struct Compression {
   enum class Kind : uint8_t {
     none,
-    f16,   // added as f16: half of f32's bytes, a range of 65504
-    bf16,  // added as bf16: half of f32's bytes and all of its range, 8 bits of precision
+    f16,   // added as f16: half of f32's bytes, values up to 65504
+    bf16,  // added as bf16: half of f32's bytes, its whole range, 8 bits of precision
     // a quarter of f32's bytes, and a scale for each block; errors are added in the next step
     // (int8.hpp)
     int8,
@@ -25,12 +25,12 @@ struct Compression {
     return kind == other.kind && (kind != Kind::low_rank || rank == other.rank);
   }
 
-  static constexpr uint32_t kRankMax = 128;  // more columns than this cost more than they save
+  static constexpr uint32_t kRankMax = 128;  // more columns cost more than they save
 };
 inline constexpr int kCompressionsCount = 5;
 
 std::string_view to_string(Compression::Kind kind);
-// "int8", "low_rank of 4"
+// Returns "int8", or "low_rank of 4".
 std::string to_string(const Compression& compression);
 
 }  // namespace trainyard::gradients

@@ -13,10 +13,10 @@ namespace {
 
 using collectives::plan::Range;
 
-// Equal on all ranks and in all runs.
+// Returns a seed that is equal on all ranks and in all runs.
 uint64_t seed_of(std::string_view key) { return fnv1a(key); }
 
-// Returns the elements of a tensor that a rank adds up: whole blocks.
+// Returns the range of a tensor that a rank adds up, which consists of whole blocks.
 Range piece_of(const CompressedTensor& tensor, int rank, int ranks) {
   const size_t elements = tensor.shape.elements();
   const Range blocks = collectives::plan::piece(int8_blocks(elements), rank, ranks);
@@ -24,11 +24,11 @@ Range piece_of(const CompressedTensor& tensor, int rank, int ranks) {
           std::min(elements, blocks.end * kInt8BlockElements)};
 }
 
-// owed += input * prescale
-void take_in(const CompressedTensor& tensor, float* owed) {
+// Adds input * prescale to the residual.
+void add_scaled_input(const CompressedTensor& tensor, float* residual) {
   if (!tensor.input) return;
   const auto factor = float(tensor.prescale);
-  for (size_t i = 0; i < tensor.shape.elements(); ++i) owed[i] += tensor.input[i] * factor;
+  for (size_t i = 0; i < tensor.shape.elements(); ++i) residual[i] += tensor.input[i] * factor;
 }
 
 void multiply(float* values, size_t elements, double factor) {
@@ -50,7 +50,7 @@ Compressor::Memory& Compressor::memory_of(const CompressedTensor& tensor, Compre
   if (fits) return memory;
   memory = {compression, tensor.shape, std::vector<float>(tensor.shape.elements()), {}, {}};
   if (compression.kind == Compression::Kind::int8) {
-    memory.owed_of_sum.resize(piece_of(tensor, group_.rank(), group_.size()).size());
+    memory.sum_residual.resize(piece_of(tensor, group_.rank(), group_.size()).size());
   } else {
     memory.q.resize(tensor.shape.columns * compression.rank);
     first_q(memory.q, seed_of(tensor.key));
@@ -58,23 +58,23 @@ Compressor::Memory& Compressor::memory_of(const CompressedTensor& tensor, Compre
   return memory;
 }
 
-std::span<const float> Compressor::owed(const std::string& key) const {
+std::span<const float> Compressor::residual(const std::string& key) const {
   const auto found = memories_.find(key);
   if (found == memories_.end()) return {};
-  return found->second.owed;
+  return found->second.residual;
 }
 
-std::span<const float> Compressor::owed_of_sum(const std::string& key) const {
+std::span<const float> Compressor::sum_residual(const std::string& key) const {
   const auto found = memories_.find(key);
   if (found == memories_.end()) return {};
-  return found->second.owed_of_sum;
+  return found->second.sum_residual;
 }
 
 Result<void> Compressor::allreduce(std::span<const CompressedTensor> tensors,
                                    Compression compression, collectives::Reduction reduction,
                                    std::string_view name) {
   if (reduction != collectives::Reduction::sum && reduction != collectives::Reduction::average)
-    return invalid("compression needs a sum or an average");
+    return invalid("compression supports only sums and averages");
   switch (compression.kind) {
     case Compression::Kind::f16:
     case Compression::Kind::bf16:
@@ -123,7 +123,7 @@ void Compressor::write_int8(std::span<const CompressedTensor> tensors,
   for (int peer = 0; peer < group_.size(); ++peer) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       const Range piece = piece_of(tensors[i], peer, group_.size());
-      to_int8(memories[i]->owed.data() + piece.begin, piece.size(), to);
+      to_int8(memories[i]->residual.data() + piece.begin, piece.size(), to);
       to += int8_bytes(piece.size());
     }
   }
@@ -140,9 +140,9 @@ void Compressor::sum_int8(std::span<const CompressedTensor> tensors,
     std::vector<float> sum(elements);
     for (int peer = 0; peer < ranks; ++peer)
       add_int8(from + size_t(peer) * stride + offset, elements, sum.data());
-    float* owed = memories[i]->owed_of_sum.data();
-    for (size_t k = 0; k < elements; ++k) owed[k] += sum[k] / divisor;
-    to_int8(owed, elements, to + offset);
+    float* residual = memories[i]->sum_residual.data();
+    for (size_t k = 0; k < elements; ++k) residual[k] += sum[k] / divisor;
+    to_int8(residual, elements, to + offset);
     offset += int8_bytes(elements);
   }
 }
@@ -174,10 +174,11 @@ Result<void> Compressor::by_int8(std::span<const CompressedTensor> tensors, Comp
   std::vector<Memory*> memories;
   for (const auto& tensor : tensors) {
     memories.push_back(&memory_of(tensor, compression));
-    take_in(tensor, memories.back()->owed.data());
+    add_scaled_input(tensor, memories.back()->residual.data());
   }
 
-  // Each rank receives its piece of the tensors of all ranks, sums, and sends the sum to all.
+  // Each rank receives its piece of the tensors from all ranks, adds them up, and sends the sum to
+  // all ranks.
   std::byte* outgoing = outgoing_.bytes(bytes);
   std::byte* incoming = incoming_.bytes(std::max(bytes, own_bytes * ranks));
   write_int8(tensors, memories, outgoing);
@@ -201,8 +202,8 @@ void Compressor::project(std::span<const CompressedTensor> tensors, Compression 
   for (const auto& tensor : tensors) {
     if (low_rank_saves(tensor.shape, rank)) {
       Memory& memory = memory_of(tensor, compression);
-      take_in(tensor, memory.owed.data());
-      times(memory.owed.data(), tensor.shape, memory.q.data(), rank, to);
+      add_scaled_input(tensor, memory.residual.data());
+      times(memory.residual.data(), tensor.shape, memory.q.data(), rank, to);
       to += tensor.shape.rows * rank;
     } else {
       const size_t elements = tensor.shape.elements();
@@ -225,8 +226,8 @@ void Compressor::project_back(std::span<const CompressedTensor> tensors, size_t 
       point_to_row(p, tensor.shape.rows, rank, memory.steps / kRowInterval % tensor.shape.rows);
     }
     orthonormalise(p, tensor.shape.rows, rank);
-    transposed_times(memory.owed.data(), tensor.shape, p, rank, q);
-    subtract_product(p, q, tensor.shape, rank, memory.owed.data());
+    transposed_times(memory.residual.data(), tensor.shape, p, rank, q);
+    subtract_product(p, q, tensor.shape, rank, memory.residual.data());
     p += tensor.shape.rows * rank;
     q += tensor.shape.columns * rank;
   }
@@ -255,7 +256,7 @@ Result<void> Compressor::by_low_rank(std::span<const CompressedTensor> tensors,
                                      Compression compression, collectives::Reduction reduction,
                                      std::string_view name) {
   const size_t rank = compression.rank;
-  // Vectors are not compressed; they are sent behind the P of the matrices.
+  // Vectors are not compressed; they are sent after the P of the matrices.
   size_t p_elements = 0, q_elements = 0;
   for (const auto& tensor : tensors) {
     const bool is_compressed = low_rank_saves(tensor.shape, rank);

@@ -4,8 +4,8 @@
 //   TRY(compressor.allreduce(tensors, {.kind = Compression::Kind::int8}, Reduction::average));
 //
 // All ranks get the same bits. The rounding errors of int8 and low_rank are stored by the key of
-// the tensor and added in the next step; a tensor whose shape has changed starts without errors. A
-// rank sends, for S elements in all and n ranks:
+// the tensor and added in the next step (error feedback); a tensor whose shape has changed starts
+// without errors. A rank sends, for S elements in all and n ranks:
 //
 //   f16, bf16   the bytes of an allreduce of S elements of that type
 //   int8        the pieces of the other ranks, to those ranks, and its own piece of the sum, to
@@ -33,7 +33,7 @@
 
 namespace trainyard::gradients {
 
-// A tensor to reduce. A vector is a matrix of one column.
+// A tensor to reduce. A vector is a matrix with one column.
 struct CompressedTensor {
   std::string key;               // identifies its rounding errors; may be empty for f16 and bf16
   const float* input = nullptr;  // null: zeros
@@ -52,18 +52,18 @@ class Compressor {
   Result<void> allreduce(std::span<const CompressedTensor> tensors, Compression compression,
                          collectives::Reduction reduction, std::string_view name = {});
   // Returns the rounding errors of a tensor on this rank, element by element, which the next step
-  // adds. Empty when none are stored.
-  std::span<const float> owed(const std::string& key) const;
+  // adds. Empty if none are stored.
+  std::span<const float> residual(const std::string& key) const;
   // Returns the rounding errors of this rank's piece of the sum (int8 only).
-  std::span<const float> owed_of_sum(const std::string& key) const;
+  std::span<const float> sum_residual(const std::string& key) const;
   void forget(const std::string& key) { memories_.erase(key); }
 
  private:
   struct Memory {
     Compression compression;
     Matrix shape;
-    std::vector<float> owed;
-    std::vector<float> owed_of_sum;
+    std::vector<float> residual;
+    std::vector<float> sum_residual;
     std::vector<float> q;
     uint64_t steps = 0;
   };
@@ -74,7 +74,7 @@ class Compressor {
   // Writes the pieces of all ranks, in rank order, as int8.
   void write_int8(std::span<const CompressedTensor> tensors, std::span<Memory* const> memories,
                   std::byte* to) const;
-  // Adds the pieces of all ranks, which lie `stride` bytes apart, in rank order; writes the sums.
+  // Adds the pieces of all ranks, whose distance is `stride` bytes, in rank order; writes the sums.
   void sum_int8(std::span<const CompressedTensor> tensors, std::span<Memory* const> memories,
                 collectives::Reduction reduction, const std::byte* from, size_t stride,
                 std::byte* to) const;
@@ -82,7 +82,7 @@ class Compressor {
   void read_int8(std::span<const CompressedTensor> tensors, const std::byte* from) const;
   Result<void> by_int8(std::span<const CompressedTensor> tensors, Compression compression,
                        collectives::Reduction reduction, std::string_view name);
-  // Computes P of each matrix, and copies the other tensors behind it.
+  // Computes P of each matrix, and appends the other tensors.
   void project(std::span<const CompressedTensor> tensors, Compression compression, float* to);
   // Computes Q from P, and the rounding errors of both.
   void project_back(std::span<const CompressedTensor> tensors, size_t rank, float* p, float* q);

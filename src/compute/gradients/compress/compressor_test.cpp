@@ -1,5 +1,5 @@
-// Tests compressed sums: they are equal on all ranks, have the documented sizes, and errors are
-// added in later steps.
+// Tests that compressed sums are equal on all ranks and have the documented sizes, and that their
+// errors are added in later steps.
 #include "gradients/compress/compressor.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ CompressedTensor in_place(const std::string& key, std::vector<float>& values) {
   return in_place(key, values, {values.size(), 1});
 }
 
-TEST(Int8, AValueIsOffByHalfAStepAtMostAndTheRestIsKept) {
+TEST(Int8, RoundsByAtMostHalfAScaleAndStoresTheErrors) {
   for (const size_t elements : {0, 1, 255, 256, 257, 1000}) {
     for (const float largest : {1e-30f, 1e-3f, 1.0f, 3e38f}) {
       const auto original = random_values(elements, elements + 1, largest);
@@ -67,7 +67,7 @@ TEST(Int8, AValueIsOffByHalfAStepAtMostAndTheRestIsKept) {
   }
 }
 
-TEST(Int8, NanSpoilsItsBlockAlone) {
+TEST(Int8, NanInvalidatesOnlyItsBlock) {
   auto values = random_values(600, 3);
   values[300] = INFINITY;
   values[301] = NAN;
@@ -77,11 +77,12 @@ TEST(Int8, NanSpoilsItsBlockAlone) {
   from_int8(bytes.data(), 600, back.data());
   for (size_t i = 0; i < 600; ++i) {
     EXPECT_EQ(std::isnan(back[i]), i >= 256 && i < 512);
-    EXPECT_TRUE(std::isfinite(values[i])) << "it must not be owed for ever";
+    EXPECT_TRUE(std::isfinite(values[i]))
+        << "a value that is not finite must not stay in the residual";
   }
 }
 
-TEST(LowRank, ColumnsBecomeOrthonormalAndDependentOnesZero) {
+TEST(LowRank, MakesColumnsOrthonormalAndDependentOnesZero) {
   const size_t rows = 40, rank = 5;
   auto p = random_values(rows * rank, 1);
   for (size_t row = 0; row < rows; ++row) p[row * rank + 3] = 2 * p[row * rank] - p[row * rank + 1];
@@ -96,12 +97,12 @@ TEST(LowRank, ColumnsBecomeOrthonormalAndDependentOnesZero) {
   }
 }
 
-// Compares the bits of all ranks after one step of each kind with tensors of awkward sizes, and
-// their distance from exact sums.
-TEST(Compressor, AllRanksGetTheSameBitsNearTheSums) {
+// Compares the bits of all ranks after one step of each kind, with tensors of uneven sizes, and
+// compares the sums with exact ones.
+TEST(Compressor, GivesAllRanksTheSameBitsNearTheSums) {
   struct Case {
     Compression compression;
-    double tolerance;  // as a share of the largest sum; low_rank guarantees nothing for one step
+    double tolerance;  // relative to the largest sum; low_rank guarantees nothing for one step
   };
   for (const Case& one :
        {Case{{CompressionKind::f16}, 0x1p-8}, Case{{CompressionKind::bf16}, 0x1p-5},
@@ -144,7 +145,7 @@ TEST(Compressor, AllRanksGetTheSameBitsNearTheSums) {
 
 // An error is at most 1/254 of the block maximum, which itself includes the previous error. So for
 // gradients of at most G it never exceeds G/253.
-TEST(Compressor, ErrorsOfInt8StayBoundedAndAreSentLater) {
+TEST(Compressor, BoundsTheErrorsOfInt8AndSendsThemLater) {
   constexpr int ranks = 3;
   constexpr size_t elements = 700;
   constexpr int steps = 200;
@@ -161,10 +162,11 @@ TEST(Compressor, ErrorsOfInt8StayBoundedAndAreSentLater) {
         given[i] += double(exact[i]);
         got[i] += double(values[i]);
       }
-      for (const float owed : compressor.owed("w")) EXPECT_LE(std::fabs(owed), 1.001f / 253);
+      for (const float residual : compressor.residual("w"))
+        EXPECT_LE(std::fabs(residual), 1.001f / 253);
       // A sum is at most ranks (1 + 1/253).
-      for (const float owed : compressor.owed_of_sum("w"))
-        EXPECT_LE(std::fabs(owed), 1.001f * ranks * (1 + 1.0f / 253) / 253);
+      for (const float residual : compressor.sum_residual("w"))
+        EXPECT_LE(std::fabs(residual), 1.001f * ranks * (1 + 1.0f / 253) / 253);
     }
     // The missing part at the end equals the stored errors: at most those of one step, whatever the
     // number of steps.
@@ -173,11 +175,11 @@ TEST(Compressor, ErrorsOfInt8StayBoundedAndAreSentLater) {
   });
 }
 
-// A matrix of rank k is found within a few steps; any other matrix arrives completely in the end.
-// The gradients of the ranks are independent here, and the same in all 1000 steps. Without the
+// A matrix of rank k is approximated within a few steps; any other matrix arrives completely in the
+// end. The gradients of the ranks are independent here, and the same in all 1000 steps. Without the
 // exact rows, parts that cancel out in the average would add up 1000 times. They add up over
 // kRowInterval x rows steps at most.
-TEST(Compressor, LowRankFindsTheMatrixAndOwesNoMoreThanAFewSteps) {
+TEST(Compressor, LowRankApproximatesMatricesAndIsAFewStepsBehindAtMost) {
   constexpr Matrix shape{30, 20};
   constexpr size_t rank = 2;
   run_ranks_in_memory(2, [&](collectives::Group& group) {
@@ -208,17 +210,18 @@ TEST(Compressor, LowRankFindsTheMatrixAndOwesNoMoreThanAFewSteps) {
                                      {CompressionKind::low_rank, rank},
                                      collectives::Reduction::average));
       for (size_t i = 0; i < got.size(); ++i) got[i] += double(values[i]);
-      EXPECT_LT(length_of(compressor.owed("full")), cycle * length_of(full))
+      EXPECT_LT(length_of(compressor.residual("full")), cycle * length_of(full))
           << "after " << step << " steps";
     }
     std::vector<float> missing;
     for (size_t i = 0; i < got.size(); ++i)
       missing.push_back(float(double(average[i]) * steps - got[i]));
-    EXPECT_LT(length_of(missing), few * length_of(average) * 2) << "of the average little is owed";
+    EXPECT_LT(length_of(missing), few * length_of(average) * 2)
+        << "little of the average is still missing";
   });
 }
 
-TEST(Compressor, AGradientThatWasZeroIsFoundWhenItComes) {
+TEST(Compressor, LowRankSendsAGradientThatWasZeroBefore) {
   run_ranks_in_memory(2, [&](collectives::Group& group) {
     Compressor compressor(group);
     constexpr Matrix shape{16, 16};
@@ -237,7 +240,7 @@ TEST(Compressor, AGradientThatWasZeroIsFoundWhenItComes) {
   });
 }
 
-TEST(Compressor, TheBytesEqualTheFormula) {
+TEST(Compressor, SendsTheDocumentedNumberOfBytes) {
   const Matrix shape{48, 32};
   const size_t vector_elements = 300;
   for (const int ranks : {2, 3, 4}) {
@@ -351,14 +354,14 @@ double train(const std::optional<Compression>& compression, int ranks, int steps
 }
 
 // With error feedback the weights equal those of exact descent, except for the stored errors times
-// the rate: an offset that does not add up. The loss is flat near where descent ends (its gradient
-// has a length of some 1e-2), so it may differ by about rate x error x 1e-2. The error of int8 is
-// 1/254 of a gradient, that of low_rank with 2 of 10 directions a few gradients: both far below a
+// the rate: an offset that does not add up. The loss is flat where descent ends (its gradient has a
+// length of some 1e-2), so it may differ by about rate x error x 1e-2. The error of int8 is 1/254
+// of a gradient, that of low_rank with 2 of 10 directions a few gradients: both far below a
 // hundredth of the loss. Without feedback low_rank would never see the other directions.
-TEST(Compressor, TrainingComesToWhereItComesWithoutCompression) {
+TEST(Compressor, TrainingReachesTheLossOfTrainingWithoutCompression) {
   constexpr int ranks = 3, steps = 150;
   const double exact = train({}, ranks, steps);
-  EXPECT_LT(exact, 0.75 * std::log(10.0)) << "there is something to learn";
+  EXPECT_LT(exact, 0.75 * std::log(10.0)) << "training reduces the loss";
   for (const Compression compression : {Compression{CompressionKind::f16},
                                         {CompressionKind::bf16},
                                         {CompressionKind::int8},

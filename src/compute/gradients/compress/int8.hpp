@@ -18,8 +18,8 @@
 
 namespace trainyard::gradients {
 
-inline constexpr size_t kInt8BlockElements =
-    256;  // 1.6 % for scales; larger blocks lose more when one value is large
+// The scales take 1.6 % of the bytes. In larger blocks, one large value would cost more precision.
+inline constexpr size_t kInt8BlockElements = 256;
 
 constexpr size_t int8_blocks(size_t elements) {
   return (elements + kInt8BlockElements - 1) / kInt8BlockElements;

@@ -11,7 +11,8 @@
 namespace trainyard::gradients {
 namespace {
 
-// The remainder of a column that depends on the previous ones is rounding noise, not a direction.
+// The remainder of a column that depends on the previous columns is rounding noise, not a
+// direction.
 constexpr double kIndependenceMin = 1e-6;
 
 double dot(const float* p, size_t rows, size_t rank, size_t left, size_t right) {
@@ -21,7 +22,7 @@ double dot(const float* p, size_t rows, size_t rank, size_t left, size_t right) 
   return sum;
 }
 
-// Compiles the loops for the ranks in common use, and a general version for the others.
+// Calls a loop that is compiled for this rank, if the rank is a common one, or a general version.
 template <class Loops>
 void with_rank(size_t rank, const Loops& loops) {
   switch (rank) {

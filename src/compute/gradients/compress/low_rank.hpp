@@ -10,7 +10,7 @@
 // Errors in directions that cancel out between the ranks never appear in P. To keep them from
 // growing forever, every kRowInterval steps the last column of P is the direction of one row: that
 // row is sent exactly and has no error. Within kRowInterval x rows steps every row is sent this way
-// once, which bounds the error of a rank by as many gradients.
+// once. So the error of a rank is at most the sum of that number of gradients.
 //
 // (Vogels, Karimireddy and Jaggi, "PowerSGD: Practical Low-Rank Gradient Compression for
 // Distributed Optimization", NeurIPS 2019.) Only P and Q are sent. They are sums that are equal on
@@ -34,7 +34,7 @@ struct Matrix {
   size_t elements() const { return rows * columns; }
 };
 
-// Returns true when the thin matrices are smaller than the matrix, which is never the case for
+// Returns true if the thin matrices are smaller than the matrix, which is never the case for
 // vectors.
 constexpr bool low_rank_saves(Matrix matrix, size_t rank) {
   return rank * (matrix.rows + matrix.columns) < matrix.rows * matrix.columns;

@@ -37,7 +37,7 @@ uint64_t bytes_of(const Agreement& agreement) {
   return signature.elements() * collectives::bytes_of(signature.type);
 }
 
-std::vector<Batch> batches_of(std::vector<Agreement> ready, const Fusing& fusing) {
+std::vector<Batch> batches_of(std::vector<Agreement> ready, const FusionLimits& fusing) {
   const uint64_t fusion_bytes = fusing.fusion_bytes;
   std::stable_sort(ready.begin(), ready.end(), [](const Agreement& a, const Agreement& b) {
     return a.signature.priority > b.signature.priority;

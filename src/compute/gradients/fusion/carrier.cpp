@@ -14,10 +14,10 @@ namespace {
 
 using collectives::bytes_of;
 
-// The fusion buffer is registered, so ranks on one host read it in place. With large chunks, one
-// being reduced while another is read, the ranks wait for each other a few times. With the smaller
-// chunks of the table they would wait a hundred times, each time until training on the same cores
-// lets the other ranks run.
+// The fusion buffer is registered, so ranks on one host read it in place. With large chunks, of
+// which one is reduced while another is read, the ranks wait for each other a few times. With the
+// smaller chunks of the table they would wait a hundred times, each time until the training threads
+// on the same cores let the other ranks run.
 constexpr size_t kChunksOfBuffer = 4;
 // below this the chunks of the table are as large
 constexpr size_t kChunkBytesMin = size_t{1} << 20;
@@ -172,7 +172,7 @@ Result<void> Carrier::allreduce(Shared& shared, std::span<Part> parts) {
   return ok();
 }
 
-// Copies the tensors one after the other; zeros when this rank has joined.
+// Copies the tensors one after the other. If this rank has joined, writes zeros.
 Carrier::Staged Carrier::copy_in(Shared& shared, std::span<Part> parts) {
   const size_t element_bytes = bytes_of(signature_of(parts.front()).type);
   Staged staged;
@@ -346,7 +346,7 @@ Result<void> Carrier::all_gather(Shared& shared, std::span<Part> parts, size_t m
 
 namespace {
 
-// Returns the elements of a tensor that a member receives of reduce_scatter. The rows are divided
+// Returns the elements of a tensor that a member receives from reduce_scatter. The rows are divided
 // as evenly as possible; the first members get one more.
 collectives::plan::Range piece_of(const Signature& signature, size_t member, size_t members) {
   const auto rows = collectives::plan::piece(signature.rows(), int(member), int(members));
@@ -354,7 +354,8 @@ collectives::plan::Range piece_of(const Signature& signature, size_t member, siz
   return {rows.begin * row, rows.end * row};
 }
 
-// Copies the pieces of all members, in their order; zeros for a tensor that this rank has not.
+// Copies the pieces of all members, in their order; writes zeros for a tensor that this rank did
+// not submit.
 void copy_pieces(std::byte* to, std::span<const Carrier::Part> parts, size_t members) {
   for (size_t member = 0; member < members; ++member) {
     for (const auto& part : parts) {

@@ -1,9 +1,9 @@
-// Carries out agreements: copies tensors into the fusion buffer, runs one collective operation,
-// copies the results out. Private to fusion/.
+// A Carrier carries out agreements: it copies tensors into the fusion buffer, runs one collective
+// operation, and copies the results out. Private to fusion/.
 //
 // Threads: confined to one at a time.
-// Errors:  of the group, naming the tensors; the carrier cannot be used afterwards. An error of
-//          this rank alone (no memory for an output) is in the result of its part.
+// Errors:  those of the group, naming the tensors; the carrier cannot be used afterwards. An error
+// of this rank only (no memory for an output) is in the result of its part.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace trainyard::gradients {
 class Carrier {
  public:
   using Now = std::function<std::chrono::nanoseconds()>;
-  // Lifetime: all arguments outlive the carrier. on_event may be empty; then `now` is not called.
+  // Lifetime: all arguments outlive the carrier. `on_event` may be empty; then `now` is not called.
   Carrier(collectives::Group& world, const std::function<void(const Event&)>& on_event, Now now);
 
   // A tensor of a batch, as this rank has it.
@@ -37,9 +37,9 @@ class Carrier {
     const Request* request = nullptr;  // null: this rank has joined, or is not a member of the set
     std::optional<Result<Outcome>> result;
   };
-  // Every part with a request gets a result, unless the whole batch fails.
+  // Carries out a batch. Every part with a request gets a result, unless the whole batch fails.
   Result<void> carry_out(std::span<Part> parts);
-  // Describes in the activity table that this rank has submitted tensors that are not done.
+  // Records in the activity table whether this rank has submitted tensors that are not done.
   void note_outstanding(bool outstanding);
 
  private:
@@ -86,9 +86,10 @@ class Carrier {
   const std::function<void(const Event&)>& on_event_;
   const Now now_;
   const int rank_;
-  // The group also carries the negotiation, which continues while no tensor is reduced.
+  // Counts tensors only: the group also runs the negotiation, which continues while no tensor is
+  // reduced.
   collectives::ActivityCounter& activity_;
-  bool outstanding_ = false;  // as noted last
+  bool outstanding_ = false;  // as recorded last
   // by set; the sets of which this rank is a member
   std::map<int, std::unique_ptr<Shared>> shared_;
   int next_set_ = 1;

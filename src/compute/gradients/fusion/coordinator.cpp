@@ -54,7 +54,7 @@ constexpr Field kFields[] = {
      }},
 };
 
-// The rows of a tensor that go to each member of the process set.
+// Checks the numbers of rows that go to each member of the process set.
 Result<void> check_splits(const Signature& signature, size_t members) {
   if (signature.splits.size() != members)
     return invalid("invalid splits: the process set has " + std::to_string(members) +
@@ -81,13 +81,13 @@ Result<void> check_reduction(const Signature& signature) {
   }
   if (signature.compression.kind != Compression::Kind::none &&
       signature.type != collectives::Type::f32)
-    return invalid("compression needs tensors of type f32, and the tensor is of type " +
+    return invalid("compression supports only tensors of type f32, but the tensor has type " +
                    std::string(collectives::to_string(signature.type)));
   if (signature.compression.kind != Compression::Kind::none &&
       (signature.operation != Operation::allreduce ||
        (signature.reduction != collectives::Reduction::sum &&
         signature.reduction != collectives::Reduction::average)))
-    return invalid("compression needs a sum or an average");
+    return invalid("compression supports only sums and averages");
   if (signature.compression.kind == Compression::Kind::low_rank &&
       (signature.compression.rank == 0 || signature.compression.rank > Compression::kRankMax))
     return invalid("invalid rank of low-rank compression: use 1 to " +
@@ -95,7 +95,7 @@ Result<void> check_reduction(const Signature& signature) {
   return ok();
 }
 
-// Adds a key to the answer's forgotten ones, once.
+// Adds a key to the answer's forgotten keys, if it is not there yet.
 void forget(Answer& answer, const std::string& key) {
   if (std::find(answer.forgotten.begin(), answer.forgotten.end(), key) == answer.forgotten.end())
     answer.forgotten.push_back(key);
@@ -151,7 +151,7 @@ Result<void> check(const Signature& signature, const Sets& sets, int rank) {
   }
 }
 
-bool goes_with_joined(const Signature& signature) {
+bool allows_joined_ranks(const Signature& signature) {
   switch (signature.operation) {
     case Operation::allreduce:
       return signature.reduction == collectives::Reduction::sum ||
@@ -207,7 +207,7 @@ Agreement Coordinator::agreed(const Row& row, const std::vector<int>& members) c
   }
   const auto joined = joined_.find(agreement.signature.set);
   const bool any_joined = joined != joined_.end();
-  if (any_joined && !goes_with_joined(agreement.signature)) {
+  if (any_joined && !allows_joined_ranks(agreement.signature)) {
     agreement.fault = "not possible while rank " + std::to_string(*joined->second.ranks.begin()) +
                       " has joined: only sums, averages and barriers are";
     return agreement;
@@ -351,7 +351,7 @@ Result<void> Coordinator::add_request(const Signature& request, int rank, const 
     for (size_t position = 0; position < cache.positions(); ++position) {
       const auto* entry = cache.at(position);
       if (entry && entry->agreement.signature.set == request.set &&
-          !goes_with_joined(entry->agreement.signature))
+          !allows_joined_ranks(entry->agreement.signature))
         forget(answer, key_of(entry->agreement.signature));
     }
     return ok();
@@ -363,7 +363,7 @@ Result<void> Coordinator::add_request(const Signature& request, int rank, const 
   return ok();
 }
 
-// Answers the joins of the sets whose members have all joined.
+// Completes the join of each set whose members have all joined.
 void Coordinator::finish_joins(const Sets& sets, Answer& answer) {
   for (auto joined = joined_.begin(); joined != joined_.end();) {
     const auto set = sets.find(joined->first);

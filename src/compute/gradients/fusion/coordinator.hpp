@@ -1,8 +1,9 @@
-// A Coordinator is the part of rank 0 in the negotiation: it collects the requests of the ranks,
-// and answers which tensors all of them reduce.
+// A Coordinator is rank 0's part of the negotiation: it collects the requests of the ranks, and
+// answers which tensors all of them reduce.
 //
-// Pure: reports in, an answer out. Earlier agreements are in the response cache, which is equal on
-// all ranks; the coordinator holds the tensors that only some ranks have requested yet.
+// It does no I/O: its input are reports, and its output is an answer. Earlier agreements are in the
+// response cache, which is equal on all ranks; the coordinator stores the tensors that only some
+// ranks have requested yet.
 //
 // Threads: confined to one at a time. Errors: corrupt, naming the rank whose report is invalid.
 #pragma once
@@ -26,10 +27,10 @@ using Sets = std::map<int, std::vector<int>>;
 // do not add up.
 Result<void> check(const Signature& signature, const Sets& sets, int rank);
 
-// Returns true when a tensor can be reduced while some ranks have joined and contribute zeros. An
+// Returns true if a tensor can be reduced while some ranks have joined and contribute zeros. An
 // operation that moves rows would lack the rows of those ranks, so its result would have another
 // shape or meaning: it fails, as in Horovod.
-bool goes_with_joined(const Signature& signature);
+bool allows_joined_ranks(const Signature& signature);
 
 class Coordinator {
  public:
@@ -54,7 +55,7 @@ class Coordinator {
 
   bool complete(const Row& row, const Sets& sets) const;
   std::vector<int> missing(const Row& row, const std::vector<int>& members) const;
-  // Describes how the requests differ; empty when they are equal.
+  // Describes how the requests differ; empty if they are equal.
   std::string difference(const Row& row) const;
   Agreement agreed(const Row& row, const std::vector<int>& members) const;
   Result<void> add_request(const Signature& request, int rank, const Sets& sets,

@@ -1,7 +1,7 @@
-// Holds what the handles of requests share with the negotiator that completes them. Private to the
-// module.
+// Defines the state that handles of requests share with the negotiator that completes them. Private
+// to the module.
 //
-// Threads: call from anywhere. Errors: none.
+// Threads: call from any thread. Errors: none.
 // Lifetime: shared; handles may outlive the negotiator.
 #pragma once
 
@@ -15,7 +15,8 @@
 
 namespace trainyard::gradients {
 
-// Wakes the background thread. Shared with the handles, which may outlive the negotiator.
+// A Notifier wakes the background thread. It is shared with the handles, which may outlive the
+// negotiator.
 struct Notifier {
   Mutex mutex;
   ConditionVariable changed;

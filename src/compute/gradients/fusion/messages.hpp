@@ -13,8 +13,7 @@
 //             u32 group members, list of u64 shape, list of u64 splits
 //
 // Threads: pure functions. Errors: corrupt, naming the field. A list must fit into its message, so
-// the bytes of a peer cannot make the receiver allocate more than their own length times a small
-// number.
+// the bytes of a peer cannot make the receiver allocate more than a small multiple of their length.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +27,7 @@
 
 namespace trainyard::gradients {
 
-// A tensor that a rank has submitted, and the time since.
+// A tensor that a rank has submitted, and the time since then.
 struct PendingTensor {
   std::string key;
   uint64_t milliseconds = 0;
@@ -38,8 +37,8 @@ struct PendingTensor {
 struct Report {
   bool leaving = false;
   std::vector<Signature> requests;
-  std::vector<PendingTensor>
-      waiting;  // in a stall check: everything outstanding, new requests included
+  // in a stall check: all outstanding tensors, new requests included
+  std::vector<PendingTensor> waiting;
   bool operator==(const Report&) const = default;
 };
 
@@ -49,7 +48,7 @@ struct Answer {
   std::vector<std::string> forgotten;
   std::vector<uint32_t> leaving;
   std::optional<Settings> settings;
-  std::string stalls;  // a report for users; empty when nothing stalls
+  std::string stalls;  // a report for users; empty if nothing stalls
   bool operator==(const Answer&) const = default;
 };
 

@@ -46,7 +46,7 @@ constexpr std::string_view kSignatureBytes =
     "0200000004000000000000000500000000000000"  // shape
     "010000000100000000000000";                 // splits
 
-TEST(Messages, AReportHasTheseBytes) {
+TEST(Messages, ReportsHaveTheDocumentedBytes) {
   const Report report{true, {signature()}, {{"2/w", 258}}};
   const std::string bytes = encode(report);
   EXPECT_EQ(hex(bytes),
@@ -60,7 +60,7 @@ TEST(Messages, AReportHasTheseBytes) {
   EXPECT_EQ(*decode_report(bytes), report);
 }
 
-TEST(Messages, AnAnswerHasTheseBytes) {
+TEST(Messages, AnswersHaveTheDocumentedBytes) {
   const Answer answer{
       {{signature(), {6}, true, -1, "no", true}}, {"0/a"}, {1}, Settings{1 << 20, 500}, "s"};
   const std::string bytes = encode(answer);

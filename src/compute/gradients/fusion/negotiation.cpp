@@ -10,19 +10,19 @@ namespace {
 constexpr size_t kWordBits = 64;
 constexpr uint64_t bit_of(size_t position) { return uint64_t{1} << position % kWordBits; }
 
-// A tensor that has waited too long is checked in this interval.
+// The interval of checks for tensors that have waited too long.
 constexpr Duration kStallCheckInterval = 1s;
 
 size_t words_for(size_t positions) { return 1 + (positions + kWordBits - 1) / kWordBits; }
 
-// Returns true when the signatures describe the same tensor; the priority may differ.
+// Returns true if the signatures describe the same tensor; the priority may differ.
 bool same(Signature a, const Signature& b) {
   a.priority = b.priority;
   return a == b;
 }
 
-// Returns true when the agreement fits the request of this rank. The sizes that rank 0 sends must
-// be those of this rank's memory.
+// Returns true if the agreement fits the request of this rank. The sizes that rank 0 sends must
+// equal the sizes of this rank's memory.
 bool fits(const Agreement& agreement, const Signature& own, size_t me, size_t members) {
   Signature agreed = agreement.signature;
   const bool gathers = agreed.operation == Operation::all_gather;
@@ -58,8 +58,8 @@ bool Negotiation::matches(const Pending& pending) const {
   return entry && entry->own && same(*entry->own, pending.signature);
 }
 
-// Chooses the path of a tensor, or of all tensors of a group: all of them are reported to rank 0,
-// or none.
+// Chooses the state of a tensor, or of all tensors of a group: either all of them are reported to
+// rank 0, or none.
 void Negotiation::route(const std::vector<std::string>& keys) {
   const bool known = std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {
     const auto found = pending_.find(key);
@@ -128,9 +128,9 @@ bool Negotiation::wants_stall_check(Duration now) const {
           since >= kStallCheckInterval);
 }
 
-// Sets the bits of a rank that has submitted nothing: tensors of other ranks' sets, and of sets
-// that it has joined.
-void Negotiation::lay_base() {
+// Sets the bits of tensors that this rank need not submit: those of sets to which it does not
+// belong, and of sets that it has joined.
+void Negotiation::make_base_bits() {
   base_.assign(words_for(cache_.positions()), ~uint64_t{0});
   base_[0] = kFlagsMax;
   for (size_t position = 0; position < cache_.positions(); ++position) {
@@ -144,10 +144,10 @@ void Negotiation::lay_base() {
   base_is_old_ = false;
 }
 
-// Training steps repeat themselves, so most cycles find the base unchanged and cost only as much as
-// the outstanding tensors.
+// Training steps repeat themselves. So in most cycles the base is unchanged, and the cost is
+// proportional to the outstanding tensors.
 std::vector<uint64_t> Negotiation::bits(Duration now) {
-  if (base_is_old_) lay_base();
+  if (base_is_old_) make_base_bits();
   auto words = base_;
   bool needs_answer = leaving_ || new_settings_;
   for (const auto& [set, state] : joining_) needs_answer = needs_answer || state == State::fresh;
@@ -209,7 +209,8 @@ Report Negotiation::report(Duration now) {
 }
 
 Result<Answer> Negotiation::answer(std::span<const Report> reports) {
-  if (reports.size() != size_t(ranks_)) return corrupt("not one report for each rank");
+  if (reports.size() != size_t(ranks_))
+    return corrupt("the number of reports is not the number of ranks");
   auto answer = TRY(coordinator_.answer(reports, sets_, cache_));
   answer.settings = std::exchange(new_settings_, std::nullopt);
   return answer;

@@ -1,5 +1,5 @@
-// Determines which tensors all ranks have submitted: the part of one rank, as a state machine
-// without I/O.
+// A Negotiation determines which tensors all ranks have submitted. It is one rank's part, as a
+// state machine without I/O.
 //
 //   a cycle     bits() -> AND over all ranks -> apply_bits()
 //               if that returns true: report() -> rank 0 -> answer() -> all ranks -> apply_answer()
@@ -12,13 +12,13 @@
 //                        fresh --sent-->  reported --answered-->  planned, or failed
 //
 // held: other tensors of its group were not submitted on this rank yet. known: it is in the
-// response cache, so a bit reports it. fresh: it must be reported to rank 0. Every rank goes
-// through the same plans: only bits and answers change its cache and its sets, and all ranks
-// receive the same bits and answers.
+// response cache, so a bit reports it. fresh: it must be reported to rank 0. All ranks make the
+// same plans: only bits and answers change a rank's cache and sets, and all ranks receive the same
+// bits and answers.
 //
 // Threads: confined to one at a time.
-// Errors:  of submit: invalid, conflict. Of answer and the hear functions: corrupt, when data of a
-//          peer is invalid.
+// Errors:  submit(): invalid, conflict. answer() and the apply functions: corrupt, if data of a
+// peer is invalid.
 // Units:   `now` counts from an arbitrary zero, and never decreases.
 #pragma once
 
@@ -42,7 +42,7 @@ namespace trainyard::gradients {
 struct Plan {
   std::vector<Batch> batches;        // in this order, by all members of their sets
   std::vector<Agreement> faults;     // tensors that fail
-  std::vector<uint32_t> leaving;     // not empty: the negotiation ends
+  std::vector<uint32_t> leaving;     // ranks that leave; not empty: the negotiation ends
   std::string stalls;                // a report for users
   uint64_t cached = 0;               // tensors that were in the cache
   std::optional<Settings> settings;  // set when they change
@@ -70,19 +70,19 @@ class Negotiation {
   void change(Settings settings) { new_settings_ = settings; }
   bool idle() const { return pending_.empty() && !leaving_; }
 
-  // Returns a word of flags, and a bit for each position of the cache: set unless this rank still
-  // has to submit the tensor.
+  // Returns a word of flags, then a bit for each position of the cache, which is set unless this
+  // rank still has to submit the tensor.
   std::vector<uint64_t> bits(Duration now);
-  // Returns true when rank 0 must answer in this cycle. `all`: the AND of the bits() of all ranks.
+  // Returns true if rank 0 must answer in this cycle. `all` is the AND of the bits() of all ranks.
   Result<bool> apply_bits(std::span<const uint64_t> all, Duration now);
   Report report(Duration now);
-  // Rank 0 only: reports by rank.
+  // Rank 0 only. `reports` are by rank.
   Result<Answer> answer(std::span<const Report> reports);
   Result<void> apply_answer(const Answer& answer);
   // Returns the plan and ends the cycle.
   Plan take_plan();
 
-  static constexpr uint64_t kNoAnswerNeeded = 1;  // flag: this rank needs no answer of rank 0
+  static constexpr uint64_t kNoAnswerNeeded = 1;  // flag: this rank needs no answer from rank 0
   // flag: no tensor has waited for too long on this rank
   static constexpr uint64_t kNoStallCheck = 2;
   static constexpr uint64_t kFlagsMax = 3;
@@ -99,7 +99,7 @@ class Negotiation {
   };
 
   bool is_member(int set) const;
-  void lay_base();
+  void make_base_bits();
   bool matches(const Pending& pending) const;
   void route(const std::vector<std::string>& keys);
   void forgotten(const std::string& key);
@@ -123,7 +123,7 @@ class Negotiation {
   Duration last_stall_check_{};
   uint64_t orders_ = 0;
   std::vector<uint64_t> base_;
-  bool base_is_old_ = true;  // only answers change the base
+  bool base_is_old_ = true;  // base_ must be made again; only answers change it
   std::optional<Settings> new_settings_;
 
   std::vector<Agreement> ready_;  // of this cycle

@@ -1,5 +1,5 @@
-// Tests the negotiation of all ranks, stepped in one thread: transition tables, and random orders
-// of submission.
+// Tests the negotiation of all ranks, which run in steps on one thread: transitions, and random
+// orders of submission.
 #include "gradients/fusion/negotiation.hpp"
 
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ std::vector<std::string> names(const Plan& plan) {
 
 using Names = std::vector<std::string>;
 
-TEST(Negotiation, ATensorIsReadyWhenTheLastRankHasIt) {
+TEST(Negotiation, PlansATensorWhenTheLastRankSubmitsIt) {
   Ranks ranks(3);
   ASSERT_TRUE(ranks[1].submit(tensor("a"), 0ms));
   EXPECT_EQ(names(ranks.cycle()), Names{});
@@ -104,7 +104,7 @@ TEST(Negotiation, ATensorIsReadyWhenTheLastRankHasIt) {
   EXPECT_TRUE(ranks.answered);
 }
 
-TEST(Negotiation, AKnownTensorNeedsNoRequest) {
+TEST(Negotiation, PlansAKnownTensorWithoutARequest) {
   Ranks ranks(3);
   submit_all(ranks, tensor("a"));
   submit_all(ranks, tensor("b"));
@@ -123,7 +123,7 @@ TEST(Negotiation, AKnownTensorNeedsNoRequest) {
   }
 }
 
-TEST(Negotiation, AKnownTensorThatChangesIsNegotiatedAgain) {
+TEST(Negotiation, NegotiatesAKnownTensorAgainWhenItChanges) {
   Ranks ranks(2);
   submit_all(ranks, tensor("a", {4}));
   EXPECT_EQ(names(ranks.cycle()), Names{"a"});
@@ -138,7 +138,7 @@ TEST(Negotiation, AKnownTensorThatChangesIsNegotiatedAgain) {
   EXPECT_EQ(names(ranks.cycle()), Names{"a"});
 }
 
-TEST(Negotiation, EveryDifferenceHasItsMessage) {
+TEST(Negotiation, NamesEveryDifference) {
   struct Case {
     void (*change)(Signature&);
     std::string message;
@@ -187,7 +187,7 @@ TEST(Negotiation, EveryDifferenceHasItsMessage) {
             "the ranks do not agree: shape is [*, 3] on rank 0, [*, 4] on rank 1");
 }
 
-TEST(Negotiation, LargerPrioritiesComeFirstAndFuseFirst) {
+TEST(Negotiation, OrdersAndFusesLargerPrioritiesFirst) {
   Ranks ranks(2, {.settings = {.fusion_bytes = 32}});
   Signature urgent = tensor("urgent");
   urgent.priority = 3;
@@ -213,7 +213,7 @@ TEST(Negotiation, LargerPrioritiesComeFirstAndFuseFirst) {
   }
 }
 
-TEST(Negotiation, OnlyAlikeTensorsAreFused) {
+TEST(Negotiation, FusesOnlyTensorsOfEqualOperationAndType) {
   std::vector<Agreement> ready;
   const auto add = [&](auto change) {
     Agreement& one = ready.emplace_back();
@@ -245,7 +245,7 @@ TEST(Negotiation, OnlyAlikeTensorsAreFused) {
             ready.size() - 1);
 }
 
-TEST(Negotiation, StallsAreNamedWithTheRanksAndFailInTime) {
+TEST(Negotiation, ReportsStallsWithTheRanksAndFailsThemInTime) {
   Ranks ranks(4, {.stalls = {.stall_report_after = 60s, .stall_fail_after = 600s}});
   submit_all(ranks, tensor("known"));
   ranks.cycle();
@@ -271,7 +271,7 @@ TEST(Negotiation, StallsAreNamedWithTheRanksAndFailInTime) {
   EXPECT_EQ(names(ranks.cycle(601s)), (Names{"known", "new"}));
 }
 
-TEST(Negotiation, AnAnswerToNoRequestIsCorrupt) {
+TEST(Negotiation, AnAnswerWithoutARequestIsCorrupt) {
   Signature gather = tensor("g", {2, 3});
   gather.operation = Operation::all_gather;
   Signature exchange = tensor("x", {3, 3});
@@ -304,13 +304,13 @@ TEST(Negotiation, AnAnswerToNoRequestIsCorrupt) {
   }
 }
 
-TEST(Negotiation, ARankThatLeavesIsNamedToAll) {
+TEST(Negotiation, AllRanksLearnWhichRankLeaves) {
   Ranks ranks(3);
   ranks[1].leave();
   EXPECT_EQ(ranks.cycle().leaving, std::vector<uint32_t>{1});
 }
 
-TEST(Negotiation, NewSettingsReachAllInOneCycle) {
+TEST(Negotiation, NewSettingsReachAllRanksInOneCycle) {
   Ranks ranks(3);
   ranks[0].change({.fusion_bytes = 77, .cycle_microseconds = 5});
   EXPECT_EQ(ranks.cycle().settings->fusion_bytes, 77u);
@@ -318,7 +318,7 @@ TEST(Negotiation, NewSettingsReachAllInOneCycle) {
   EXPECT_FALSE(ranks.cycle().settings);
 }
 
-TEST(Negotiation, AFullCacheEvictsTheLeastRecentlyUsedEntry) {
+TEST(Negotiation, EvictsTheLeastRecentlyUsedEntryOfAFullCache) {
   Ranks ranks(2, {.cache_entries_max = 2});
   for (const char* name : {"a", "b"}) {
     submit_all(ranks, tensor(name));
@@ -433,7 +433,7 @@ class StepChecks {
           << key << outcome.fault;
       in_group_now += grouped ? 1 : 0;
     }
-    EXPECT_TRUE(in_group_now == 0 || in_group_now == 3) << "a group is one";
+    EXPECT_TRUE(in_group_now == 0 || in_group_now == 3) << "a group is planned as a whole";
   }
 
  private:
@@ -485,7 +485,7 @@ void play_random_orders(int ranks_count, uint64_t seed) {
   }
 }
 
-TEST(Negotiation, AllRanksMakeTheSamePlansInAnyOrder) {
+TEST(Negotiation, AllRanksMakeTheSamePlansInAnyOrderOfSubmission) {
   for (int ranks = 1; ranks <= 17; ++ranks) {
     for (uint64_t seed = 1; seed <= 6; ++seed) {
       play_random_orders(ranks, seed);
@@ -494,8 +494,8 @@ TEST(Negotiation, AllRanksMakeTheSamePlansInAnyOrder) {
   }
 }
 
-// Ranks run out of data one after the other, while the others continue.
-TEST(Negotiation, JoinedRanksDelayNoOther) {
+// Ranks finish their data one after the other, while the others continue.
+TEST(Negotiation, JoinedRanksDoNotDelayOthers) {
   for (int count = 1; count <= 9; ++count) {
     for (uint64_t seed = 1; seed <= 8; ++seed) {
       SCOPED_TRACE("ranks " + std::to_string(count) + ", seed " + std::to_string(seed));

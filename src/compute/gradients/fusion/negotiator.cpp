@@ -22,10 +22,10 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// While a thread waits for a handle, the pause between cycles is this part of the cycle: other
-// tensors may follow soon, but a full pause would only delay.
+// While a thread waits for a handle, the pause between cycles is this fraction of the cycle time:
+// other tensors may follow soon, but a full pause would only delay.
 constexpr int kWaitedForDivisor = 8;
-// Copying this much in and out at 10 GB/s takes as long as a call: some 20 us in shared memory,
+// Copying these bytes in and out at 10 GB/s takes as long as a call: some 20 us in shared memory,
 // some 200 us between hosts.
 constexpr uint64_t kFusedBytesMaxOnOneHost = uint64_t{128} << 10;
 constexpr uint64_t kFusedBytesMaxBetweenHosts = uint64_t{1} << 20;
@@ -157,7 +157,8 @@ class Negotiator::Impl {
 
   static bool has_name(const Work& work) { return work.signature.operation != Operation::join; }
   Result<void> describe(Work& work) const;
-  // Takes the names of all works, or of none. Requires: the notifier's mutex is held.
+  // Registers the names of all works, or of none if a name is outstanding. Requires: the notifier's
+  // mutex is held.
   Result<void> take_names(const std::vector<Work>& works) REQUIRES(notifier_->mutex);
   void finish(Work& work, Result<Outcome> result) {
     {
@@ -182,7 +183,7 @@ class Negotiator::Impl {
   bool has_news() const REQUIRES(notifier_->mutex) {
     return stopping_ || notifier_->hurry || !inbox_.empty();
   }
-  Result<void> ours_to_blame(Result<void> result);
+  Result<void> abandon_on_error(Result<void> result);
 
   const Options options_;
   const std::unique_ptr<collectives::Group> group_;
@@ -191,7 +192,7 @@ class Negotiator::Impl {
 
   std::deque<Work> inbox_ GUARDED_BY(notifier_->mutex);  // bounded by the tensors of the callers
   bool stopping_ GUARDED_BY(notifier_->mutex) = false;
-  std::optional<Error> ended_ GUARDED_BY(notifier_->mutex);  // after which nothing is carried out
+  std::optional<Error> ended_ GUARDED_BY(notifier_->mutex);  // set: nothing more is carried out
   Sets sets_ GUARDED_BY(notifier_->mutex);
   Settings settings_ GUARDED_BY(notifier_->mutex);
   Counters counters_ GUARDED_BY(notifier_->mutex);
@@ -305,9 +306,9 @@ Result<std::vector<uint64_t>> Negotiator::Impl::and_over_all(std::vector<uint64_
   return bits;
 }
 
-// Reports an error that the group does not know of; otherwise the other ranks would wait for this
-// one.
-Result<void> Negotiator::Impl::ours_to_blame(Result<void> result) {
+// Ends the group if this rank has an error that the group did not report. Otherwise the other ranks
+// would wait for this one.
+Result<void> Negotiator::Impl::abandon_on_error(Result<void> result) {
   if (!result) group_->abandon(result.error().message);
   return result;
 }
@@ -322,7 +323,7 @@ Result<void> Negotiator::Impl::exchange_with_rank_0() {
   std::vector<size_t> counts;
   for (size_t rank = 0; rank < ranks; ++rank) {
     if (lengths[rank] > kMessageBytesMax)
-      return ours_to_blame(
+      return abandon_on_error(
           exhausted("rank " + std::to_string(rank) + " submitted too many tensors at once"));
     counts.push_back(lengths[rank]);
   }
@@ -340,25 +341,25 @@ Result<void> Negotiator::Impl::exchange_with_rank_0() {
     for (size_t rank = 0; rank < ranks; ++rank) {
       auto report = decode_report(std::string_view(all).substr(begin, counts[rank]));
       if (!report) {
-        return ours_to_blame(
+        return abandon_on_error(
             std::move(report).error().in("the request of rank " + std::to_string(rank)));
       }
       reports.push_back(std::move(*report));
       begin += counts[rank];
     }
     auto decided = negotiation_.answer(reports);
-    if (!decided) return ours_to_blame(std::move(decided).error());
+    if (!decided) return abandon_on_error(std::move(decided).error());
     answer = encode(*decided);
   }
   uint64_t answer_length = answer.size();
   TRY(group_->broadcast(std::as_writable_bytes(std::span(&answer_length, 1)), 0));
   if (answer_length > kMessageBytesMax * ranks)
-    return ours_to_blame(exhausted("the answer of rank 0 exceeds its limit"));
+    return abandon_on_error(exhausted("the answer of rank 0 exceeds its limit"));
   answer.resize(answer_length);
   TRY(group_->broadcast(std::as_writable_bytes(std::span(answer)), 0));
   auto heard = decode_answer(answer);
-  if (!heard) return ours_to_blame(std::move(heard).error());
-  return ours_to_blame(negotiation_.apply_answer(*heard));
+  if (!heard) return abandon_on_error(std::move(heard).error());
+  return abandon_on_error(negotiation_.apply_answer(*heard));
 }
 
 Result<void> Negotiator::Impl::carry_out(Plan& plan) {
@@ -414,7 +415,7 @@ Result<void> Negotiator::Impl::cycle() {
   carrier_.note_outstanding(!works_.empty() || !joins_.empty());
   const auto all = TRY(and_over_all(negotiation_.bits(now())));
   const auto needs_answer = negotiation_.apply_bits(all, now());
-  if (!needs_answer) return ours_to_blame(needs_answer.error());
+  if (!needs_answer) return abandon_on_error(needs_answer.error());
   if (*needs_answer) TRY(exchange_with_rank_0());
   Plan plan = negotiation_.take_plan();
   note(plan, *needs_answer);

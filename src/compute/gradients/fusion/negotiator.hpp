@@ -1,7 +1,7 @@
 // A Negotiator runs collectives by name: each rank submits tensors when they are ready, in any
-// order and from any thread. A background thread determines which ones all ranks have, fuses small
-// ones and reduces them in the same order on all ranks. Horovod calls these parts controller and
-// tensor fusion.
+// order and from any thread. A background thread determines which tensors all ranks have submitted,
+// fuses small ones, and reduces them in the same order on all ranks. Horovod calls these parts
+// controller and tensor fusion.
 //
 //   auto negotiator = TRY(Negotiator::start(std::move(group)));
 //   auto handle = negotiator->submit({.name = "layer1.weight", .input = gradients,
@@ -15,22 +15,23 @@
 // ordered by priority, fused into buffers and reduced. negotiation.hpp makes these decisions
 // without I/O; the negotiator is the loop around it.
 //
-// A name may be outstanding only once on each rank: submit() refuses a second request. When
-// requests of one name differ between ranks (shape, type, operation ..), all ranks get an error
-// that names the ranks and the difference; other tensors are not affected. Tensors of one `group`
-// complete together or fail together.
+// A name may be outstanding only once on each rank: submit() rejects a second request. If requests
+// of one name differ between ranks (shape, type, operation ..), all ranks get an error that names
+// the ranks and the difference; other tensors are not affected. Tensors of one `group` complete
+// together or fail together.
 //
-// Order of additions: that of group.hpp, where the position of an element is that in the fusion
-// buffer. All ranks always get the same bits. Timing determines which tensors are fused, so runs
-// may differ in the last bit. With Options::reproducible only groups are fused, and runs do not
-// differ.
+// Order of additions: as in group.hpp, where the position of an element is its position in the
+// fusion buffer. All ranks always get the same bits. Timing determines which tensors are fused, so
+// runs may differ in the last bit. With Options::reproducible only groups are fused, and runs do
+// not differ.
 //
-// Threads: call from anywhere. The background thread calls `on_done`, `allocate` and the functions
+// Threads: call from any thread. The background thread calls `on_done`, `allocate` and the
+// functions
 //          in Options, one at a time. They must not wait for a handle, add_set() or stop(); they
 //          may submit.
-// Errors:  of a handle: invalid or conflict, when a request is invalid or differs between ranks;
-//          unavailable, when a rank died or a stall lasted too long, naming the ranks and the
-//          tensor; cancelled after stop() on any rank. After a rank died, all outstanding and later
+// Errors:  of a handle: invalid or conflict, if a request is invalid or differs between ranks;
+// unavailable, if a rank died or a stall lasted too long, naming the ranks and the tensor;
+// cancelled after stop() on any rank. After a rank died, all outstanding and later
 //          requests fail.
 // Lifetime: the caller keeps the memory of a request, and does not write to it, until its handle is
 // done.
@@ -65,12 +66,12 @@ struct Request {
   // broadcast: at the root only.
   collectives::ConstBufferView input;
   // allreduce, adasum, broadcast: as many elements as the input, and possibly the same memory.
-  // Others: either given here, when the size is known, or allocated by `allocate`. A broadcast
-  // sends output.data when input.data is null.
+  // Other operations: set here, if the size is known, or else allocated by `allocate`. A broadcast
+  // sends output.data if input.data is null.
   collectives::BufferView output;
-  // Returns memory for the output, for `elements` of the input's type, once the ranks have
-  // exchanged the sizes. When it returns null, the request fails on this rank with "no memory",
-  // after the ranks have carried it out.
+  // Returns memory for the output, for `elements` of the input's type; called when the ranks have
+  // exchanged the sizes. If it returns null, the request fails on this rank with "no memory", after
+  // the ranks have carried it out.
   std::function<void*(size_t elements, const Outcome& outcome)> allocate;
   std::vector<uint64_t> shape;  // empty: one dimension of input.count, or output.count
   // all_to_all: rows for each member of the set; empty: as even as possible
@@ -91,17 +92,18 @@ struct Request {
   std::function<void(const Result<Outcome>&)> on_done;
 };
 
-// Threads: confined to one at a time. The destructor does not wait.
+// A Handle refers to a submitted request. Threads: confined to one at a time. The destructor does
+// not wait.
 class Handle {
  public:
   struct State;
   explicit Handle(std::shared_ptr<State> state) : state_(std::move(state)) {}
   bool done() const;
-  // Returns true when submit() refused the request: it is invalid, or its name is outstanding.
-  // Other ranks do not see it.
+  // Returns true if submit() rejected the request because it is invalid or its name is outstanding.
+  // Other ranks do not receive it.
   bool refused() const;
   // Waits for the result. Also shortens the pause before the next cycle, since this thread submits
-  // nothing more.
+  // nothing while it waits.
   Result<Outcome> wait();
 
  private:
@@ -113,7 +115,7 @@ enum class Phase : uint8_t {
   copy_in,      // into the fusion buffer
   communicate,  // the collective operation
   copy_out,
-  cycle  // no tensor: a cycle that carried out something
+  cycle  // a cycle that carried out tensors; has no name
 };
 struct Event {
   Phase phase;
@@ -128,32 +130,32 @@ struct Options {
   Settings settings;
   // tensors whose signatures are stored: a bit each in every cycle
   uint32_t cache_entries_max = 1024;
-  // A tensor that some ranks wait for this long is reported with the ranks that did not submit it;
-  // 0: never.
+  // A tensor that only some ranks have submitted for this long is reported, with the ranks that did
+  // not submit it; 0: never.
   Duration stall_report_after = 60s;
-  Duration stall_fail_after = 0ms;  // and fails after this long; 0: never
+  Duration stall_fail_after = 0ms;  // such a tensor fails after this time; 0: never
   bool reproducible = false;        // fuse groups only
   // Larger tensors are not fused, since copying them costs more than a call. 0: chosen by the cost
-  // of a call, 128 KiB where all ranks share memory, else 1 MiB.
+  // of a call: 128 KiB if all ranks share memory, else 1 MiB.
   uint64_t fused_tensor_bytes_max = 0;
-  // Measures during training, and changes the settings of all ranks until it has found good ones
-  // (tuner.hpp).
+  // Measures the throughput during training, and changes the settings of all ranks until the best
+  // ones are found (tuner.hpp).
   bool autotune = false;
   uint64_t autotune_seed = 1;
   // The pause between cycles of a rank that has nothing to do; while there are sets, the
   // pause of `settings`.
   Duration idle_cycle = 10ms;
   std::function<void(const std::string& report)> on_stall;
-  // on rank 0, by the tuner
+  // called on rank 0, for each setting that the tuner measured
   std::function<void(const Settings& tried, double bytes_per_second)> on_tried;
   std::function<void(const Event&)> on_event;  // for a timeline; empty: clocks are not read
 };
 
 struct Counters {
   uint64_t cycles = 0;
-  uint64_t slow_cycles = 0;  // with an answer of rank 0
+  uint64_t slow_cycles = 0;  // cycles with an answer from rank 0
   uint64_t tensors = 0;
-  uint64_t collectives = 0;  // fewer than tensors where fusion worked
+  uint64_t collectives = 0;  // fewer than tensors if tensors were fused
   uint64_t cached_tensors = 0;
 };
 
@@ -170,7 +172,7 @@ class Negotiator {
   int size() const;
   const collectives::Group& group() const;
 
-  // Never waits.
+  // Submits a request. Never waits.
   Handle submit(Request request);
   // Submits requests that complete together; sets their `group` and `group_members`. All ranks pass
   // the same names in the same order.
@@ -193,10 +195,10 @@ class Negotiator {
   void stop();
 
   Counters counters() const;
-  // Returns the instant to which the events are relative.
+  // Returns the time at which the negotiator started, to which the times of events are relative.
   std::chrono::steady_clock::time_point began() const;
   Settings settings() const;
-  bool tuning() const;  // on rank 0: whether the settings may still change
+  bool tuning() const;  // on rank 0: true while the tuner may still change the settings
   // Returns the names that were submitted on this rank and are not done, in the order of
   // submission.
   std::vector<std::string> outstanding() const;

@@ -1,4 +1,4 @@
-// Tests ranks that have no more data while the others continue.
+// Tests ranks that have joined (have no more data) while the others continue.
 #include <gtest/gtest.h>
 
 #include "gradients/fusion/negotiator.hpp"
@@ -12,7 +12,7 @@ using testing::expect_failed;
 using testing::reduce_request;
 using testing::run_negotiators;
 
-TEST(JoinedRanks, TakePartInSumsWithZeros) {
+TEST(JoinedRanks, ContributeZerosToSums) {
   constexpr int ranks = 3;
   run_negotiators(ranks, [](Negotiator& negotiator) {
     for (int round = 0; round < 2; ++round) {
@@ -45,9 +45,9 @@ TEST(JoinedRanks, TakePartInSumsWithZeros) {
   });
 }
 
-// Tensors that are cached, and new ones: where a rank has joined they fail on the others, and the
-// negotiation continues.
-TEST(JoinedRanks, MoveNoRowsWhileTheOthersContinue) {
+// With cached tensors and with new ones: if a rank has joined, they fail on the other ranks, and
+// the negotiation continues.
+TEST(JoinedRanks, FailOperationsThatMoveRowsOnTheOtherRanks) {
   constexpr int ranks = 3;
   run_negotiators(ranks, [](Negotiator& negotiator) {
     std::vector<float> values(6, 1.0f), own(2), exchanged(6), everyones(18);

@@ -1,4 +1,4 @@
-// Tests whole negotiators, with a thread for each rank that submits in its own order.
+// Tests whole negotiators. Each rank has a thread, which submits in its own order.
 #include "gradients/fusion/negotiator.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using testing::expect_failed;
 using testing::reduce_request;
 using testing::run_negotiators;
 
-TEST(Negotiator, TensorsAreSummedInAnyOrderOfSubmission) {
+TEST(Negotiator, SumsTensorsInAnyOrderOfSubmission) {
   for (const int ranks : {1, 2, 3, 5}) {
     run_negotiators(ranks, [&](Negotiator& negotiator) {
       SeededRandom random(uint64_t(negotiator.rank()) + 7);
@@ -53,7 +53,7 @@ TEST(Negotiator, TensorsAreSummedInAnyOrderOfSubmission) {
 }
 
 // Runs over shared memory, where the fusion buffer is registered, and over TCP.
-TEST(Negotiator, SeveralThreadsSubmitAtOnce) {
+TEST(Negotiator, SeveralThreadsMaySubmitAtOnce) {
   constexpr int ranks = 3, threads_count = 4, steps = 10, tensors = 6;
   for (const LinkKind links : {LinkKind::shared, LinkKind::tcp}) {
     collectives::testing::run_owning_ranks(
@@ -88,7 +88,7 @@ TEST(Negotiator, SeveralThreadsSubmitAtOnce) {
   }
 }
 
-TEST(Negotiator, LargeTensorsAreFusedInMemoryThatAllSee) {
+TEST(Negotiator, FusesLargeTensorsInSharedMemory) {
   constexpr size_t elements = 700'000;
   for (const LinkKind links : {LinkKind::shared, LinkKind::tcp}) {
     collectives::testing::run_owning_ranks(
@@ -133,7 +133,7 @@ void play_every_operation(Negotiator& negotiator) {
   broadcast.output = collectives::buffer_view(std::span(parameters));
   broadcast.root = ranks - 1;
 
-  // As many rows as ranks and one more: rank 0 gets two.
+  // There is one row more than ranks: rank 0 gets two.
   std::vector<float> whole(3 * (members + 1), 2);
   std::vector<float> own(rank == 0 ? 6 : 3);
   Request scatter{.name = "scatter", .operation = Operation::reduce_scatter};
@@ -170,7 +170,7 @@ void play_every_operation(Negotiator& negotiator) {
   EXPECT_EQ(theirs, expected);
 }
 
-TEST(Negotiator, EveryOperation) {
+TEST(Negotiator, SupportsEveryOperation) {
   for (const int ranks : {1, 2, 3, 5}) {
     run_negotiators(ranks, [](Negotiator& negotiator) {
       for (int step = 0; step < 3; ++step) play_every_operation(negotiator);
@@ -178,7 +178,7 @@ TEST(Negotiator, EveryOperation) {
   }
 }
 
-TEST(Negotiator, UnlikeRequestsOfOneNameFailWithTheDifference) {
+TEST(Negotiator, NamesTheDifferenceBetweenRequestsOfOneName) {
   run_negotiators(3, [](Negotiator& negotiator) {
     std::vector<float> values(negotiator.rank() == 1 ? 7 : 6, 1.0f), fine(3, 1.0f);
     Handle wrong = negotiator.submit(reduce_request("layer1.weight", values));
@@ -202,7 +202,7 @@ TEST(Negotiator, UnlikeRequestsOfOneNameFailWithTheDifference) {
   });
 }
 
-TEST(Negotiator, ANameIsUnderWayOnce) {
+TEST(Negotiator, RejectsANameThatIsOutstanding) {
   run_negotiators(2, [](Negotiator& negotiator) {
     std::vector<float> first(4, 1.0f), second(4, 1.0f);
     if (negotiator.rank() == 1) {
@@ -213,7 +213,7 @@ TEST(Negotiator, ANameIsUnderWayOnce) {
     Handle one = negotiator.submit(reduce_request("twice", first));
     if (negotiator.rank() == 0) {
       Handle two = negotiator.submit(reduce_request("twice", second));
-      EXPECT_TRUE(two.refused() && two.done()) << "before any other rank hears of it";
+      EXPECT_TRUE(two.refused() && two.done()) << "before any other rank receives it";
       expect_failed(two, "twice: a tensor of this name was submitted already");
       // When a group contains a name twice, or an outstanding name, none of it is submitted and no
       // name is taken.
@@ -235,7 +235,7 @@ TEST(Negotiator, ANameIsUnderWayOnce) {
   });
 }
 
-TEST(Negotiator, InvalidRequestsFailAtOnce) {
+TEST(Negotiator, FailsInvalidRequestsAtOnce) {
   run_negotiators(1, [](Negotiator& negotiator) {
     std::vector<float> values(4, 1.0f), others(3);
     int completed = 0;
@@ -265,7 +265,7 @@ TEST(Negotiator, InvalidRequestsFailAtOnce) {
   });
 }
 
-TEST(Negotiator, AGroupIsCarriedOutWhenAllOfItIsThere) {
+TEST(Negotiator, CarriesOutAGroupWhenAllMembersAreSubmitted) {
   run_negotiators(2, [](Negotiator& negotiator) {
     for (int step = 0; step < 3; ++step) {
       std::vector<std::vector<float>> values(3, std::vector<float>(4, 1.0f));
@@ -293,7 +293,7 @@ TEST(Negotiator, AGroupIsCarriedOutWhenAllOfItIsThere) {
   });
 }
 
-TEST(Negotiator, SetsOfRanksWorkByThemselves) {
+TEST(Negotiator, SetsOfRanksAreIndependent) {
   run_negotiators(4, [](Negotiator& negotiator) {
     const int rank = negotiator.rank();
     const auto odd = negotiator.add_set({3, 1});
@@ -326,7 +326,7 @@ TEST(Negotiator, SetsOfRanksWorkByThemselves) {
   });
 }
 
-TEST(Negotiator, ATensorThatSomeRanksDoNotSubmitIsReportedAndFails) {
+TEST(Negotiator, ReportsAndFailsATensorThatSomeRanksDoNotSubmit) {
   Mutex mutex;
   std::string reports;
   Options options;
@@ -361,7 +361,7 @@ TEST(Negotiator, ATensorThatSomeRanksDoNotSubmitIsReportedAndFails) {
   EXPECT_NE(reports.find("ranks 0 and 2 submitted it"), std::string::npos) << reports;
 }
 
-TEST(Negotiator, ARankThatStopsEndsItForAll) {
+TEST(Negotiator, EndsOnAllRanksWhenOneStops) {
   run_negotiators(3, [](Negotiator& negotiator) {
     std::vector<float> values(4, 1.0f);
     if (negotiator.rank() == 2) return negotiator.stop();
@@ -377,7 +377,7 @@ TEST(Negotiator, ARankThatStopsEndsItForAll) {
   });
 }
 
-TEST(Negotiator, AdaptiveSumsAreFusedButCombinedEachByItself) {
+TEST(Negotiator, FusesAdaptiveSumsButCombinesEachTensorSeparately) {
   run_negotiators(2, [](Negotiator& negotiator) {
     const bool first = negotiator.rank() == 0;
     std::vector<float> orthogonal{first ? 1.0f : 0.0f, first ? 0.0f : 2.0f}, equal(3, 4.0f);
@@ -394,7 +394,7 @@ TEST(Negotiator, AdaptiveSumsAreFusedButCombinedEachByItself) {
 
 // The killed rank is a process, so that it dies between two cycles or within one, without a
 // message.
-TEST(Negotiator, AKilledRankFailsAllThatIsOutstandingWithItsNameAndTheTensors) {
+TEST(Negotiator, FailsOutstandingTensorsWithTheNameOfAKilledRank) {
   constexpr int ranks = 3;
   constexpr int failed_rank = 1;
   for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) {
@@ -445,7 +445,7 @@ TEST(Negotiator, AKilledRankFailsAllThatIsOutstandingWithItsNameAndTheTensors) {
   }
 }
 
-TEST(Negotiator, CompressedSumsEqualTheNarrowTypes) {
+TEST(Negotiator, CompressedSumsEqualSumsOfTheNarrowTypes) {
   for (const auto kind : {Compression::Kind::f16, Compression::Kind::bf16}) {
     run_negotiators(2, [&](Negotiator& negotiator) {
       std::vector<float> values{1.0f, 1.0f / 3, -2.5f, 1e-3f}, other(5, 0.25f);
@@ -468,7 +468,7 @@ TEST(Negotiator, CompressedSumsEqualTheNarrowTypes) {
   }
 }
 
-TEST(Negotiator, CompressedTensorsKeepTheirErrorsByName) {
+TEST(Negotiator, StoresErrorsOfCompressedTensorsByName) {
   for (const Compression compression :
        {Compression{Compression::Kind::int8}, {Compression::Kind::low_rank, 2}}) {
     run_negotiators(3, [&](Negotiator& negotiator) {
@@ -497,7 +497,7 @@ TEST(Negotiator, CompressedTensorsKeepTheirErrorsByName) {
   }
 }
 
-TEST(Negotiator, ATensorsWayCanBeWatched) {
+TEST(Negotiator, ReportsTheEventsOfATensor) {
   Mutex mutex;
   std::vector<Event> events;
   Options options;
@@ -526,7 +526,7 @@ TEST(Negotiator, ATensorsWayCanBeWatched) {
   EXPECT_EQ(seen, expected);
 }
 
-TEST(Negotiator, SettingsThatAreTriedReachAllRanks) {
+TEST(Negotiator, TunedSettingsReachAllRanks) {
   Options options;
   options.autotune = true;
   options.settings = {.fusion_bytes = 1 << 20, .cycle_microseconds = 300};

@@ -30,10 +30,10 @@ enum class Operation : uint8_t {
 inline constexpr int kOperationsCount = 10;
 std::string_view to_string(Operation operation);
 
-// of a tensor: more than any memory holds
+// elements of a tensor; more than any memory can store
 inline constexpr uint64_t kElementsMax = uint64_t{1} << 48;
 
-// The part of a request that the ranks compare: everything but its memory.
+// A Signature is the part of a request that the ranks compare: everything except its memory.
 struct Signature {
   std::string name;
   Operation operation = Operation::allreduce;
@@ -53,12 +53,12 @@ struct Signature {
   std::vector<uint64_t> splits;  // all_to_all: rows for each member; add_set: the ranks
 
   uint64_t elements() const;
-  uint64_t row_elements() const;  // of one row; 1 for a scalar
+  uint64_t row_elements() const;  // elements of one row; 1 for a scalar
   uint64_t rows() const { return shape.empty() ? 1 : shape[0]; }
   bool operator==(const Signature&) const = default;
 };
 
-// "allreduce of layer1.weight"
+// Returns "allreduce of layer1.weight".
 std::string name_of(const Signature& signature);
 // Returns the key that identifies a tensor: names are unique within a set.
 std::string key_of(int set, std::string_view name);
@@ -66,20 +66,19 @@ inline std::string key_of(const Signature& signature) {
   return key_of(signature.set, signature.name);
 }
 
-// The operation that all ranks carry out, or the reason why none does.
+// An Agreement is the operation that all ranks carry out, or the reason why none does.
 struct Agreement {
   Signature signature;  // as one of the requesting ranks sent it
-  std::vector<uint64_t>
-      // all_gather: by member; all_to_all: rows from member 0 to each member, then from member 1 ..
-      rows;
-  bool keep = false;  // in the response cache
+  // all_gather: by member; all_to_all: rows from member 0 to each member, then from member 1 ..
+  std::vector<uint64_t> rows;
+  bool keep = false;  // it enters the response cache
   int last = -1;      // join: the rank that joined last
   std::string fault;  // not empty: the operation fails with this message
   bool late = false;  // the fault is that some ranks did not submit in time
   bool operator==(const Agreement&) const = default;
 };
 
-// The values that the tuner changes; the same on all ranks.
+// The values that the tuner changes; equal on all ranks.
 struct Settings {
   uint64_t fusion_bytes = uint64_t{64} << 20;
   uint32_t cycle_microseconds = 1000;

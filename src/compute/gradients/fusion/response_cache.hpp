@@ -1,9 +1,9 @@
-// A ResponseCache holds earlier agreements of the ranks, each tensor at a fixed position, so that
-// one bit stands for it.
+// A ResponseCache stores earlier agreements of the ranks. Each tensor has a fixed position, so one
+// bit represents it.
 //
-// Every rank holds the same entries at the same positions, since they change only by messages that
-// all ranks receive. A full cache evicts the least recently used entry, by the order in which
-// tensors were reduced.
+// Every rank has the same entries at the same positions, since only messages that all ranks receive
+// change them. A full cache evicts the least recently used entry, by the order in which tensors
+// were reduced.
 //
 // Threads: confined to one at a time. Errors: none.
 #pragma once
@@ -22,14 +22,14 @@ class ResponseCache {
  public:
   struct Entry {
     Agreement agreement;
-    // as this rank requested it; none when it is not a member of the set
+    // this rank's request; none if the rank is not a member of the set
     std::optional<Signature> own;
     uint64_t used = 0;
   };
 
   explicit ResponseCache(size_t entries_max) : entries_max_(entries_max) {}
 
-  // Returns the end of the positions, some of which may be empty.
+  // Returns the number of positions, some of which may be empty.
   size_t positions() const { return entries_.size(); }
   const Entry* at(size_t position) const {
     return entries_[position] ? &*entries_[position] : nullptr;

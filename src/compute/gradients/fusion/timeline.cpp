@@ -15,7 +15,7 @@ std::string quoted_name(const std::string& text) {
   return result + '"';
 }
 
-// Returns the name that readers of Horovod's timelines know.
+// Returns the name of the phase in Horovod's timelines.
 std::string name_in_timeline(const Event& event) {
   std::string operation;
   for (const char each : to_string(event.operation))
@@ -38,7 +38,7 @@ double in_microseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::micro>(time).count();
 }
 
-// Converts an instant of this process to microseconds since 1970.
+// Converts a time of the steady clock to microseconds since 1970.
 int64_t wall_microseconds(std::chrono::steady_clock::time_point at) {
   const auto wall = std::chrono::system_clock::now() - (std::chrono::steady_clock::now() - at);
   return std::chrono::duration_cast<std::chrono::microseconds>(wall.time_since_epoch()).count();

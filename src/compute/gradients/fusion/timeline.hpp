@@ -1,12 +1,12 @@
-// A Timeline writes the events of a negotiator to a file that browsers show (chrome://tracing,
-// Perfetto): each tensor is a row, each phase a block. The first event says when the negotiator
-// began, by the wall clock, with SageMaker's name for it: "start_time_since_epoch_in_micros". So
-// files of several ranks, and the timeline of the job, have one clock.
+// A Timeline writes the events of a negotiator to a file for chrome://tracing or Perfetto: each
+// tensor is a row, each phase a block. The first event has the wall-clock time at which the
+// negotiator started, under SageMaker's name "start_time_since_epoch_in_micros". So files of
+// several ranks, and the timeline of the job, have one clock.
 //
-// Threads: call from anywhere.
-// Errors:  conflict, when a file is being written already; those of opening the file. A disk that
-//          fills up later ends the file early, not the training.
-// Limits:  kEventsMax in a file; further ones are left out, and the file says so.
+// Threads: call from any thread.
+// Errors:  conflict, if a file is being written already; those of opening the file. If the disk
+// fills up later, the file ends early, and the training continues.
+// Limits:  kEventsMax in a file; further events are omitted, which the file states.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ namespace trainyard::gradients {
 class Timeline {
  public:
   ~Timeline() { stop(); }
-  // `began`: of the negotiator.
+  // `began` is Negotiator::began().
   Result<void> start(const std::string& path, bool mark_cycles,
                      std::chrono::steady_clock::time_point began);
   void stop();

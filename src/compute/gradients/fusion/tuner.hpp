@@ -1,9 +1,10 @@
-// Finds the fusion size and the cycle time with the highest throughput in bytes per second.
+// A Tuner finds the fusion size and the cycle time with the highest throughput in bytes per second.
 //
-// Pure: measurements in, the next settings out. It first tries a few random settings that are far
-// from each other. Then it moves from the best of them in smaller and smaller steps along both
-// axes. The score of a setting is the median of several windows, so that one disturbance does not
-// decide; a better setting must be better by more than noise.
+// It does no I/O: its input are measurements, and its output are the next settings. It first tries
+// a few random settings that are far from each other. Then it moves from the best of them in
+// smaller and smaller steps along both axes. The score of a setting is the median of several
+// windows, so a single disturbance does not matter; a better setting must be better by more than
+// noise.
 //
 //   tries: kDrawnMax random settings --> steps of a factor of 8, 4, 2 around the best
 //          --> done: keeps the best
@@ -25,8 +26,8 @@ class Tuner {
  public:
   Tuner(Settings first, uint64_t seed);
 
-  // Adds what was carried out since the last call. Returns the settings to use from now on, when
-  // they change.
+  // Adds the bytes that were reduced since the last call. Returns the settings to use from now on,
+  // if they change.
   std::optional<Settings> sample(uint64_t bytes, std::chrono::nanoseconds time);
 
   bool done() const { return done_; }
@@ -38,7 +39,8 @@ class Tuner {
   const std::vector<Tried>& tried() const { return tried_; }
 
   // The ends of both axes, which consist of powers of two.
-  static constexpr uint64_t kFusionBytesMin = uint64_t{64} << 10;  // less is not worth a copy
+  // smaller buffers are not worth a copy
+  static constexpr uint64_t kFusionBytesMin = uint64_t{64} << 10;
   static constexpr uint64_t kFusionBytesMax = uint64_t{128} << 20;
   static constexpr uint32_t kCycleMicrosecondsMin = 125;
   static constexpr uint32_t kCycleMicrosecondsMax = 32'000;  // as long as a step of a small model
@@ -48,7 +50,7 @@ class Tuner {
   static constexpr int kWindowsPerSetting = 5;
   static constexpr int kDrawnMax = 4;
   static constexpr int kTriesMax = 30;
-  static constexpr double kBetterBy = 1.02;  // medians of one setting differ by less
+  static constexpr double kBetterBy = 1.02;  // the medians of one setting differ by less
 
  private:
   struct Point {
@@ -68,7 +70,7 @@ class Tuner {
   int step_ = 3;  // distance from the best point, in powers of two
   bool done_ = false;
 
-  uint64_t bytes_ = 0;  // in the current window
+  uint64_t bytes_ = 0;  // bytes in the current window
   std::chrono::nanoseconds time_{};
   std::vector<double> windows_;
   bool settling_ = true;

@@ -1,4 +1,4 @@
-// Tests the tuner on machines whose throughput is a formula.
+// Tests the tuner on simulated machines, whose throughput is a formula.
 #include "gradients/fusion/tuner.hpp"
 
 #include <gtest/gtest.h>
@@ -49,14 +49,15 @@ Rate hill(double fusion_mib, double cycle_ms, double steepness) {
   };
 }
 
-TEST(Tuner, ComesNearTheBestWhereverItLies) {
+TEST(Tuner, FindsSettingsNearTheBest) {
   for (const double fusion_mib : {0.0625, 1.0, 25.0, 128.0}) {
     for (const double cycle_ms : {0.125, 1.0, 5.0, 30.0}) {
       for (const double steepness : {0.02, 0.2}) {
         const Rate rate = hill(fusion_mib, cycle_ms, steepness);
         for (uint64_t seed = 1; seed <= 5; ++seed) {
           const Settings settings = tune(rate, seed);
-          // At most one power of two off on one axis, where the rate depends on it strongly.
+          // If the rate depends strongly on the setting, the result differs by at most one power of
+          // two on one axis.
           EXPECT_GT(rate(settings), best_of(rate) * (steepness < 0.1 ? 0.93 : 0.8))
               << fusion_mib << " MiB, " << cycle_ms << " ms, seed " << seed << ": "
               << settings.fusion_bytes << ", " << settings.cycle_microseconds;
@@ -67,7 +68,7 @@ TEST(Tuner, ComesNearTheBestWhereverItLies) {
 }
 
 // Each message has a latency, and each cycle a wait, as on a cluster of many ranks.
-TEST(Tuner, WeighsLatencyAgainstWaiting) {
+TEST(Tuner, BalancesLatencyAndWaiting) {
   const Rate rate = [](const Settings& settings) {
     const double gradients = 100e6, seconds_per_byte = 1e-9, latency = 2e-3;
     const double messages = std::max(1.0, gradients / double(settings.fusion_bytes));
@@ -86,7 +87,7 @@ TEST(Tuner, KeepsTheFirstSettingsIfRatesAreEqualAndIsDeterministic) {
   EXPECT_EQ(tune(hill(1, 1, 0.1), 9), tune(hill(1, 1, 0.1), 9));
 }
 
-TEST(Tuner, LearnsNothingWhileNothingIsCarriedOut) {
+TEST(Tuner, IgnoresTimeInWhichNothingIsReduced) {
   Tuner tuner({}, 1);
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(tuner.sample(0, 100ms));
   EXPECT_TRUE(tuner.tried().empty());

@@ -17,7 +17,7 @@
 
 namespace trainyard::gradients::testing {
 
-// Runs every rank in its own thread, with its own negotiator.
+// Calls body(negotiator) for every rank, in a thread and with a negotiator of its own.
 inline void run_negotiators(int ranks, const std::function<void(Negotiator&)>& body,
                             const Options& options = {}) {
   auto groups = collectives::join_in_memory(ranks);
