@@ -37,8 +37,8 @@ forest::Forest train(const forest::ForestOptions& options, std::span<const float
     bench::must(sampler.offer({0, at}, rows.subspan(at, options.dimensions)));
   auto groups = collectives::join_in_memory(1);
   auto sample = bench::must(forest::gather_sample(sampler, *groups[0]));
-  return forest::Forest::of_sample(options, sample->points, std::move(sample->trees), sample->rows,
-                                   1);
+  return forest::Forest::from_sample(options, sample->points, std::move(sample->trees),
+                                     sample->rows, 1);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ Result<bool> is_readable(const os::File& file) {
 }
 
 Result<void> read_all(const os::File& file, bool is_pipe, const std::atomic<bool>& stop,
-                      const TakeBytes& take) {
+                      const FileCallbacks& take) {
   std::string piece(kPieceBytes, '\0');
   while (!stop) {
     if (is_pipe && !TRY(is_readable(file))) continue;
@@ -42,7 +42,7 @@ Result<void> read_all(const os::File& file, bool is_pipe, const std::atomic<bool
 }
 
 Result<void> read_regular(const std::string& path, const std::atomic<bool>& stop,
-                          const TakeBytes& take) {
+                          const FileCallbacks& take) {
   const os::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
   if (!file) return from_errno("opening the file");
   struct stat found {};
@@ -75,7 +75,7 @@ Result<std::vector<std::string>> list_files(const ChannelFiles& channel) {
 }
 
 Result<void> read_file(const ChannelFiles& channel, const std::string& file,
-                       const std::atomic<bool>& stop, const TakeBytes& take) {
+                       const std::atomic<bool>& stop, const FileCallbacks& take) {
   const std::string path = channel.data + "/" + channel.name + "/" + file;
   return read_regular(path, stop, take).in(shorten(file, kFileNameShown));
 }
@@ -83,7 +83,7 @@ Result<void> read_file(const ChannelFiles& channel, const std::string& file,
 // The writer opens the FIFO when it has data. Until then, read() returns 0, which is not the end of
 // the file.
 Result<void> read_pipe(const ChannelFiles& channel, const std::atomic<bool>& stop,
-                       const TakeBytes& take) {
+                       const FileCallbacks& take) {
   const std::string path = channel.data + "/" + channel.name + "_0";
   const os::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return from_errno("opening " + path);

@@ -31,16 +31,16 @@ struct ChannelFiles {
 Result<std::vector<std::string>> list_files(const ChannelFiles& channel);
 
 // Callbacks for the bytes of one file. `finish` is called at its end.
-struct TakeBytes {
+struct FileCallbacks {
   std::function<Result<void>(std::string_view piece)> push;
   std::function<Result<void>()> finish;
 };
 
 // `file` is a path from list_files. Symbolic links are not followed.
 Result<void> read_file(const ChannelFiles& channel, const std::string& file,
-                       const std::atomic<bool>& stop, const TakeBytes& take);
+                       const std::atomic<bool>& stop, const FileCallbacks& take);
 // Reads the FIFO of the channel until its writer closes it.
 Result<void> read_pipe(const ChannelFiles& channel, const std::atomic<bool>& stop,
-                       const TakeBytes& take);
+                       const FileCallbacks& take);
 
 }  // namespace trainyard::channels

@@ -1,6 +1,5 @@
-// Decodes any bytes, with a right checksum, as a model. A model that is read is written as the same
-// bytes, scores points and learns more.
-// decoder: src/compute/forest/model_file.cpp
+// Decodes any bytes, with a correct checksum, as a model. A decoded model encodes to the same
+// bytes, scores points, and can be updated. decoder: src/compute/forest/model_file.cpp
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

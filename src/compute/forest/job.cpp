@@ -54,7 +54,7 @@ Result<ChannelOptions> channel_options(const std::string& base,
     return invalid("channel test: rows need labels: the content type is text/csv;label_size=1");
   if (channel.is_sharded && channel.ranks > 1)
     return invalid("channel test: 'ShardedByS3Key' is not one of ['FullyReplicated']");
-  channel.rank = 0;  // the first host scores all of its rows
+  channel.rank = 0;  // the first host scores all rows
   channel.ranks = 1;
   return channel;
 }
@@ -82,7 +82,7 @@ std::string number(double value) {
   return text;
 }
 
-// Runs the parts of one job, whose options, group and output outlive it.
+// ForestJob runs one host's part of a job. The options, the group and the output outlive it.
 class ForestJob {
  public:
   ForestJob(const ForestJobOptions& options, const JobConfig& config, Group& group,
@@ -101,14 +101,14 @@ class ForestJob {
     if (!sample) return ok();  // the first host trains
     print_("channel train: " + counted(sample->rows, "row") + " on all hosts");
     if (sample->points.empty()) {
-      if (!stop_) return invalid("channel train: it has no rows");
+      if (!stop_) return invalid("channel train: the channel has no rows");
       print_("stopped before the first row");
       return ok();
     }
-    sampler = Sampler(config_.settings.forest);  // its memory is needed now
+    sampler = Sampler(config_.settings.forest);  // frees the memory of the rows
     const Forest forest =
-        Forest::of_sample(config_.settings.forest, sample->points, std::move(sample->trees),
-                          sample->rows, size_t(options_.cpus));
+        Forest::from_sample(config_.settings.forest, sample->points, std::move(sample->trees),
+                            sample->rows, size_t(options_.cpus));
     const std::string path = options_.base + "/model/" + std::string(kForestFile);
     TRY(os::write_file(path, encode_forest(forest)).in("saving the model"));
     print_("saved the model in " + path);
@@ -153,9 +153,9 @@ class ForestJob {
                            " is out of range: 1 is an anomaly, 0 a normal row");
           return scorer.add(features, *label, take);
         }));
-    if (end.stopped) return ok();  // the model is saved already
+    if (end.stopped) return ok();  // the model is already saved
     TRY(scorer.finish(take));
-    if (rows.empty()) return invalid("it has no rows");
+    if (rows.empty()) return invalid("the channel has no rows");
     print_("channel test: " + counted(rows.size(), "row"));
     print_metrics(evaluate(std::move(rows)));
     return ok();
@@ -169,7 +169,7 @@ class ForestJob {
            ", three standard deviations above the mean");
     if (config_.settings.has_accuracy) print("accuracy", evaluation.accuracy());
     if (!config_.settings.has_fscore) return;
-    const Evaluation normal = of_normal_rows(evaluation);
+    const Evaluation normal = evaluation_of_normal_rows(evaluation);
     print("precision", evaluation.precision());
     print("recall", evaluation.recall());
     print("f1", evaluation.f1());
@@ -207,7 +207,7 @@ Result<void> join_and_train(const ForestJobOptions& options, Clock& clock,
   }
   if (!group) return std::move(group).error();
   auto done = ForestJob(options, config, **group, stop, print).run();
-  // The other ranks fail at once, with the same message.
+  // Makes the other ranks fail at once, with the same message.
   if (!done) (*group)->abandon(done.error().message);
   return done;
 }

@@ -1,4 +1,4 @@
-// Runs one host's part of a job of a random cut forest under the job contract.
+// Runs one host's part of a random cut forest job under the job contract.
 //
 //   channels  train   rows: text/csv or application/x-recordio-protobuf, in File, FastFile or Pipe
 //                     mode; ShardedByS3Key, or the same on all hosts
@@ -24,16 +24,17 @@ struct ForestJobOptions {
   std::string base;           // /opt/ml
   std::string shared_value;   // a secret of this job, equal on all of its hosts: its ARN
   std::string activity = {};  // the activity table of its host; "": none
-  int cpus = 1;               // this machine's processors
-  uint64_t memory = 0;        // of this machine, in bytes; 0: unknown
+  int cpus = 1;               // processors of this machine
+  uint64_t memory = 0;        // bytes of this machine; 0: unknown
 };
 
-// On which the ranks of a job listen.
+// The port on which the ranks of a job listen.
 inline constexpr uint16_t kForestPort = 7832;
-// After `stop` is set, hosts end reading, and the model of the rows so far is saved. A host that
-// cannot agree with the others within this time ends alone.
+// After `stop` is set, hosts stop reading, and the model of the rows read so far is saved. A host
+// that cannot agree with the others within this time ends alone.
 inline constexpr Duration kForestStopTimeout = 60s;  // SageMaker sends SIGKILL 120 s after SIGTERM
-// Reading a channel may take as long as a job may run, and hosts do not wait for each other before.
+// Hosts first communicate after reading their channels, and reading may take as long as a job may
+// run.
 inline constexpr Duration kForestPeerTimeout = 24h * 28;
 
 Result<void> run_forest_job(const ForestJobOptions& options, Clock& clock,

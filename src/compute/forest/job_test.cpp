@@ -1,4 +1,5 @@
-// Jobs of one and of several hosts, whose threads share this process: models, metrics, wrong input.
+// Runs jobs with one host and with several, whose threads share this process. Tests models, metrics
+// and rejected input.
 #include "forest/job.hpp"
 
 #include <fcntl.h>
@@ -39,7 +40,7 @@ std::vector<std::vector<float>> random_rows(size_t count) {
 
 const ForestOptions kOptions = {.dimensions = 3, .trees = 9, .samples_per_tree = 20, .seed = 1};
 
-// Builds the model of rows that `owner` distributes over ranks.
+// Builds the model of rows that owner() distributes over ranks.
 std::string model_of(int ranks, const std::vector<std::vector<float>>& rows,
                      const std::function<int(size_t)>& owner) {
   std::string model;
@@ -55,7 +56,7 @@ std::string model_of(int ranks, const std::vector<std::vector<float>>& rows,
     GatheredSample& all = **sample;
     EXPECT_EQ(all.rows, rows.size());
     model = encode_forest(
-        Forest::of_sample(kOptions, all.points, std::move(all.trees), all.rows, size_t(ranks)));
+        Forest::from_sample(kOptions, all.points, std::move(all.trees), all.rows, size_t(ranks)));
   });
   return model;
 }
@@ -71,7 +72,7 @@ TEST(Sample, DoesNotDependOnTheHostsOfRows) {
   }
 }
 
-TEST(Sample, ASampleLargerThanTheMemoryIsRejected) {
+TEST(Sample, RejectsASampleLargerThanTheMemory) {
   Sampler sampler({.dimensions = 1000, .trees = 100, .samples_per_tree = 256}, 4 << 20);
   const std::vector<float> row(1000, 1);
   Result<void> offered = ok();
@@ -95,7 +96,7 @@ struct Outcome {
   }
 };
 
-// The files of the hosts of one job, and their runs.
+// Hosts makes the files of the hosts of one job, and runs them.
 class Hosts {
  public:
   explicit Hosts(size_t count) {
@@ -166,7 +167,7 @@ class Hosts {
   Json channels_ = Json::object();
 };
 
-// Rows around (50, 20), as csv; every 40th is an outlier, with the label 1.
+// Returns rows around (50, 20) as csv; every 40th row is an outlier, with the label 1.
 std::string shard(uint64_t seed, int rows, bool has_labels) {
   SeededRandom random(seed);
   std::string text;
@@ -206,7 +207,7 @@ TEST(ForestJob, HostsWriteTheModelOfOneHost) {
   EXPECT_EQ(model(1, false), alone);
 }
 
-TEST(ForestJob, ATestChannelHasMetrics) {
+TEST(ForestJob, PrintsMetricsOfATestChannel) {
   Hosts job(2);
   job.add_channel("train", kPlain, true);
   job.add_channel("test", kLabelled);
@@ -224,7 +225,7 @@ TEST(ForestJob, ATestChannelHasMetrics) {
   EXPECT_FALSE(outcomes[1].printed("#quality_metric"));
 }
 
-TEST(ForestJob, MetricsComeFromTheHyperparameter) {
+TEST(ForestJob, PrintsTheMetricsThatTheHyperparameterNames) {
   Hosts job(1);
   job.set("eval_metrics", "[\"accuracy\"]");
   job.add_channel("train", kPlain);
@@ -249,7 +250,7 @@ std::string records(const std::string& csv) {
   return bytes;
 }
 
-TEST(ForestJob, RecordsInFilesAndPipesHaveTheScoresOfCsv) {
+TEST(ForestJob, RecordsInFilesAndPipesGiveTheScoresOfCsv) {
   const std::string csv = shard(1, 120, false);
   Hosts from_csv(1), from_records(1), from_pipe(1), pipe_again(1);
   from_csv.add_channel("train", kPlain);
@@ -275,7 +276,7 @@ TEST(ForestJob, RecordsInFilesAndPipesHaveTheScoresOfCsv) {
   EXPECT_EQ(models[0], models[1]);
 }
 
-TEST(ForestJob, AStopSavesTheModelOfTheRowsSoFar) {
+TEST(ForestJob, SavesTheModelOfTheRowsSoFarWhenItIsStopped) {
   Hosts job(2);
   job.add_channel("train", kPlain, true, "Pipe");
   std::vector<std::thread> writers;
@@ -283,7 +284,7 @@ TEST(ForestJob, AStopSavesTheModelOfTheRowsSoFar) {
   for (size_t host = 0; host < 2; ++host) {
     const std::string fifo = job.base(host) + "/input/data/train_0";
     ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
-    // Both ends: it never ends by itself.
+    // Opens both ends, so the pipe never ends by itself.
     ends.push_back(::open(fifo.c_str(), O_RDWR | O_CLOEXEC));
     const std::string rows = shard(host, 200, false);
     ASSERT_EQ(::write(ends.back(), rows.data(), rows.size()), ssize_t(rows.size()));
@@ -318,7 +319,7 @@ struct WrongJob {
   const char* message;
 };
 
-TEST(ForestJob, WrongInputIsTheFailure) {
+TEST(ForestJob, ReportsInvalidRowsAsTheFailure) {
   const std::string whole = records(shard(1, 2, false));
   const WrongJob wrong[] = {
       {kPlain, "1,2\n3\n", "channel train: rows: line 2: the row has 1 columns, but feature_dim 2"},
@@ -342,7 +343,7 @@ TEST(ForestJob, WrongInputIsTheFailure) {
   }
 }
 
-TEST(ForestJob, WrongChannelsAreTheFailure) {
+TEST(ForestJob, ReportsInvalidChannelsAsTheFailure) {
   Hosts none(1), unknown(1), unlabelled(1), range(1), empty(1);
   none.add_channel("test", kLabelled);
   EXPECT_EQ(none.run()[0].failure, "'train' is a required property");
@@ -362,16 +363,16 @@ TEST(ForestJob, WrongChannelsAreTheFailure) {
             "channel test: a: line 2: the label 2.000000 is out of range: 1 is an anomaly, 0 a "
             "normal row");
   empty.add_channel("test", kLabelled);
-  EXPECT_EQ(empty.run()[0].failure, "channel test: it has no rows");
+  EXPECT_EQ(empty.run()[0].failure, "channel test: the channel has no rows");
 }
 
-TEST(ForestJob, EmptyFilesOnAllHostsAreTheFailure) {
+TEST(ForestJob, ReportsEmptyFilesOnAllHostsAsTheFailure) {
   Hosts job(2);
   job.add_channel("train", kPlain);
   for (size_t host = 0; host < 2; ++host)
     for (const char* name : {"a", "b"})
       job.write(host, std::string("input/data/train/") + name, "");
-  EXPECT_EQ(job.run()[0].failure, "channel train: it has no rows");
+  EXPECT_EQ(job.run()[0].failure, "channel train: the channel has no rows");
 }
 
 TEST(ForestJob, AHostWithoutDataEndsTheJobOfAllHosts) {

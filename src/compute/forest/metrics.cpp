@@ -50,7 +50,7 @@ Evaluation evaluate(std::vector<ScoredRow> rows) {
   return evaluation;
 }
 
-Evaluation of_normal_rows(const Evaluation& evaluation) {
+Evaluation evaluation_of_normal_rows(const Evaluation& evaluation) {
   return {evaluation.threshold, evaluation.true_negatives, evaluation.false_negatives,
           evaluation.true_positives, evaluation.false_positives};
 }

@@ -1,5 +1,6 @@
-// Compares scores with labels by the rule of SageMaker's documentation: a row is anomalous if its
-// score is more than three standard deviations above the mean score of the test rows.
+// Computes metrics of scores and labels by the rule of SageMaker's documentation: a row counts as
+// anomalous if its score is more than three standard deviations above the mean score of the test
+// rows.
 //
 // Threads: pure functions. Errors: none. Metrics that divide by zero are 0.
 #pragma once
@@ -13,7 +14,7 @@ namespace trainyard::forest {
 
 struct ScoredRow {
   double score = 0;
-  bool is_anomaly = false;  // by its label
+  bool is_anomaly = false;  // the label
 };
 
 struct Evaluation {
@@ -26,10 +27,10 @@ struct Evaluation {
   double f1() const;
 };
 
-// The result does not depend on the order of the rows.
+// Evaluates the scores. The result does not depend on the order of the rows.
 Evaluation evaluate(std::vector<ScoredRow> rows);
 
-// Returns the evaluation with the labels exchanged: the metrics of normal rows.
-Evaluation of_normal_rows(const Evaluation& evaluation);
+// Returns the evaluation of the detection of normal rows: positives and negatives are exchanged.
+Evaluation evaluation_of_normal_rows(const Evaluation& evaluation);
 
 }  // namespace trainyard::forest

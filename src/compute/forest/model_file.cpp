@@ -49,7 +49,7 @@ class Reader {
   bool short_ = false;
 };
 
-// Numbers the used points in the order of their first use, which no free slot changes.
+// Numbers the used points in the order of their first use, which does not depend on free slots.
 struct Numbering {
   std::vector<uint32_t> number_of_slot;
   std::vector<uint32_t> slots;  // by number
@@ -73,7 +73,7 @@ struct Numbering {
     std::ranges::sort(sorted, {}, &Sampled::key);
     return sorted;
   }
-  // Visits nodes and leaves: a node, then its left part, then its right part.
+  // Visits nodes and leaves in preorder: a node, then its left subtree, then its right subtree.
   template <class Visit>
   static void walk(const CutTree& tree, const Visit& visit) {
     std::vector<CutTree::Ref> open;
@@ -102,19 +102,19 @@ Result<void> read_tree(Reader& reader, const ForestOptions& options, const Point
     return corrupt("a tree has " + std::to_string(count) + " nodes");
   std::vector<StoredNode> stored(count);
   for (StoredNode& each : stored) each = {reader.u32(), reader.u32(), reader.u32()};
-  std::vector<CutTree::Ref> open;  // parents find their left part on top
+  std::vector<CutTree::Ref> open;  // the left subtree of the next parent is on top
   uint64_t mass = 0;
   for (size_t i = count; i-- > 0;) {
     const StoredNode& each = stored[i];
     if (each.dimension == kLeafMark) {
       if (each.value >= points.slots() || each.mass == 0)
-        return corrupt("a leaf's point or mass is wrong");
+        return corrupt("a leaf has an invalid point or mass");
       mass += each.mass;
       open.push_back(tree.append_leaf(each.value, each.mass));
       continue;
     }
     if (open.size() < 2 || each.dimension >= options.dimensions)
-      return corrupt("a node's dimension or children are wrong");
+      return corrupt("a node has an invalid dimension or invalid children");
     const CutTree::Ref left = open.back(), right = open[open.size() - 2];
     open.resize(open.size() - 2);
     const auto joined =
@@ -128,7 +128,7 @@ Result<void> read_tree(Reader& reader, const ForestOptions& options, const Point
   return ok();
 }
 
-// Each point of the sample must be in the tree as often, so that it can be removed.
+// Each point must occur in the tree as often as in the sample, so that it can be removed.
 bool matches(const CutTree& tree, const std::vector<Sampled>& sample, const PointStore& points) {
   std::vector<std::span<const float>> sampled, stored;
   for (const Sampled& each : sample) sampled.push_back(points.point(each.point));
@@ -157,7 +157,7 @@ Result<std::vector<Sampled>> read_sample(Reader& reader, const ForestOptions& op
     each.point = reader.u32();
     if (each.point >= points) return corrupt("a sample has an unknown point");
   }
-  // Equal keys would have no order. Uniform keys of a tree never are equal.
+  // Equal keys would have no order. The uniform keys of a tree are never equal.
   const auto is_out_of_order = [](const Sampled& a, const Sampled& b) { return a.key >= b.key; };
   if (std::ranges::adjacent_find(sample, is_out_of_order) != sample.end())
     return corrupt("the keys of a sample are not ascending");
@@ -223,22 +223,22 @@ std::string encode_forest(const Forest& forest) {
 }
 
 Result<Forest> decode_forest(std::string_view bytes, uint64_t memory_max) {
-  if (!bytes.starts_with(kMagic)) return corrupt("it is not a random cut forest");
-  if (bytes.size() < kMagic.size() + kChecksumBytes) return corrupt("it is cut off");
+  if (!bytes.starts_with(kMagic)) return corrupt("the file is not a random cut forest");
+  if (bytes.size() < kMagic.size() + kChecksumBytes) return corrupt("the file is truncated");
   const std::string_view body = bytes.substr(0, bytes.size() - kChecksumBytes);
   Reader reader(body.substr(kMagic.size()));
   if (const uint32_t version = reader.u32(); version != kVersion)
-    return corrupt("its version is " + std::to_string(version) + ", and not " +
+    return corrupt("unsupported version " + std::to_string(version) + ": expected " +
                    std::to_string(kVersion));
   if (fnv1a(body) != little_endian(bytes.substr(body.size())))
-    return corrupt("its checksum is wrong, or it is cut off");
+    return corrupt("invalid checksum: the file is damaged or truncated");
   const ForestOptions options = TRY(read_options(reader));
   Forest::Parts parts{PointStore(options.dimensions), {}, {}, reader.u64()};
   const uint32_t count = reader.u32();
   if (!reader.has(count, 4 * options.dimensions))
-    return corrupt("it has fewer points than it says");
+    return corrupt("the file has fewer points than its header states");
   if (const uint64_t bytes_needed = memory_of(options, count); bytes_needed > memory_max)
-    return exhausted("it may need " + human_bytes(bytes_needed) + " of memory");
+    return exhausted("the forest may need " + human_bytes(bytes_needed) + " of memory");
   std::vector<float> point(options.dimensions);
   for (uint32_t i = 0; i < count; ++i) {
     for (float& value : point)
@@ -251,10 +251,11 @@ Result<Forest> decode_forest(std::string_view bytes, uint64_t memory_max) {
     parts.samples.push_back(TRY(read_sample(reader, options, count)));
     TRY(read_tree(reader, options, parts.points, parts.trees.back()));
     if (!matches(parts.trees.back(), parts.samples.back(), parts.points))
-      return corrupt("a tree has other points than its sample");
+      return corrupt("the points of a tree differ from its sample");
   }
-  if (reader.is_short() || reader.left() != 0) return corrupt("its length is wrong");
-  return Forest::of_parts(options, std::move(parts));
+  if (reader.is_short() || reader.left() != 0)
+    return corrupt("the length of the file does not match its header");
+  return Forest::from_parts(options, std::move(parts));
 }
 
 }  // namespace trainyard::forest

@@ -1,10 +1,12 @@
-// Encodes and decodes a forest: docs/formats/random-cut-forest.md.
+// Encodes and decodes a forest in the format of docs/formats/random-cut-forest.md.
 //
-// The boxes of trees are not stored: they follow from the points. Equal forests have equal bytes.
+// The boxes of trees are not stored, since they are computed from the points. Equal forests have
+// equal bytes.
 //
-// Threads: pure functions. Errors: corrupt, naming what is wrong; exhausted, beyond the limits of
-// hyperparameters. Bytes are untrusted: a count claims no more memory than the bytes justify, save
-// for the boxes of a tree (8 bytes per dimension and node), which `memory_max` limits.
+// Threads: pure functions. Errors: corrupt, naming the fault; exhausted, if the forest needs more
+// than `memory_max`. The bytes are untrusted: a count allocates no more memory than the bytes
+// justify, except for the boxes of trees (8 bytes per dimension and node), which `memory_max`
+// limits.
 #pragma once
 
 #include <cstdint>

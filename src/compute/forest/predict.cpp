@@ -35,7 +35,7 @@ Result<float> to_feature(const Json& value) {
 }
 
 Error wrong_count(size_t found, size_t dimensions) {
-  return invalid("it has " + std::to_string(found) + " features, but feature_dim is " +
+  return invalid("the row has " + std::to_string(found) + " features, but feature_dim is " +
                  std::to_string(dimensions));
 }
 
@@ -47,7 +47,7 @@ Result<std::vector<float>> sparse_features(const Json& features, const Json& val
   if (features.contains("shape")) {
     const Json& shape = features.at("shape");
     if (!shape.is_array() || shape.empty() || shape.back() != dimensions)
-      return invalid("its shape is not the feature_dim " + std::to_string(dimensions));
+      return invalid("the shape must equal feature_dim " + std::to_string(dimensions));
   }
   std::vector<float> row(dimensions);
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -62,7 +62,7 @@ Result<std::vector<float>> sparse_features(const Json& features, const Json& val
 Result<std::vector<float>> features_of(const Json& instance, size_t dimensions) {
   const Json* at = &instance;
   if (at->is_object() && at->contains("data")) at = &at->at("data");
-  if (!at->is_object() || !at->contains("features")) return invalid("it has no 'features'");
+  if (!at->is_object() || !at->contains("features")) return invalid("'features' is missing");
   const Json& features = at->at("features");
   const bool is_object = features.is_object() && features.contains("values");
   const Json& values = is_object ? features.at("values") : features;
@@ -111,7 +111,7 @@ Result<Rows> read_rows(std::string_view request, const std::string& type, size_t
   if (type != kCsv && type != kRecords) return unknown_type(type, true);
   const RowFormat format{type == kCsv ? RowFormat::Type::csv : RowFormat::Type::record, false};
   Rows rows;
-  const TakeRow take = [&](std::span<const float> features, std::optional<double>) {
+  const RowCallback take = [&](std::span<const float> features, std::optional<double>) {
     rows.insert(rows.end(), features.begin(), features.end());
     return ok();
   };

@@ -1,4 +1,5 @@
-// Scores the rows of a request, in the formats that SageMaker's endpoints take and return.
+// Scores the rows of a request, in the formats of the requests and replies of SageMaker's
+// endpoints.
 //
 //   content types  text/csv (without labels), application/json, application/jsonlines,
 //                  application/x-recordio-protobuf
@@ -9,8 +10,8 @@
 //   {"instances":[{"features":[1,2]},{"data":{"features":{"values":[1,2]}}}]}   application/json
 //   {"features":{"keys":[0,7],"shape":[10],"values":[1,2]}}                     a sparse row
 //
-// With `attribution`, a JSON score has the part of each dimension, too; with `update`, the forest
-// learns each row after it was scored.
+// With `attribution`, a JSON reply also has the contribution of each dimension to a score. With
+// `update`, the forest learns each row after scoring it.
 //
 // Threads: confined to one. Errors: invalid, naming the row.
 #pragma once

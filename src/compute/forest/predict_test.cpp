@@ -1,4 +1,4 @@
-// Requests and replies in each format, metrics, and hyperparameters.
+// Tests requests and replies in each format, metrics, and hyperparameters.
 #include "forest/predict.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ std::string reply(const std::string& request, const PredictOptions& options) {
   return done ? *done : done.error().message;
 }
 
-TEST(Predict, EveryFormatHasTheSameScores) {
+TEST(Predict, EveryFormatGivesTheSameScores) {
   const Forest forest = trained();
   const double first = forest.score(Row{1, 2}), second = forest.score(Row{0, 70});
   const std::string expected =
@@ -65,7 +65,7 @@ TEST(Predict, ARecordReplyHasTheLabelScore) {
   EXPECT_TRUE(decoder.finish());
 }
 
-TEST(Predict, AttributionAddsUpAndUpdatesAreLearned) {
+TEST(Predict, AttributesScoresAndLearnsRows) {
   Forest forest = trained();
   const auto done = predict(forest, "0,70\n0,70\n", {.attribution = true, .update = true});
   ASSERT_TRUE(done);
@@ -79,18 +79,18 @@ TEST(Predict, AttributionAddsUpAndUpdatesAreLearned) {
   EXPECT_EQ(forest.rows_seen(), 202u);
 }
 
-TEST(Predict, WrongRequestsAreRejectedWithTheReason) {
+TEST(Predict, RejectsInvalidRequestsWithTheReason) {
   const std::tuple<const char*, const char*, const char*> wrong[] = {
       {"text/csv", "1\n", "line 1: the row has 1 columns"},
       {"text/csv", "1,nan\n", "line 1: column 2: 'nan' is not a finite number"},
       {"application/json", "[]", "the document has no array 'instances'"},
       {"application/json", R"({"instances":[{"features":[1]}]})",
-       "instance 1: it has 1 features, but feature_dim is 2"},
+       "instance 1: the row has 1 features, but feature_dim is 2"},
       {"application/json", R"({"instances":[{"features":[1,"a"]}]})",
        "instance 1: a feature is not a number"},
       {"application/json", R"({"instances":[{"features":[1,1e300]}]})",
        "instance 1: a feature is not a finite number"},
-      {"application/json", R"({"instances":[{}]})", "instance 1: it has no 'features'"},
+      {"application/json", R"({"instances":[{}]})", "instance 1: 'features' is missing"},
       {"application/json", R"({"instances":[{"features":{"keys":[2],"values":[1]}}]})",
        "instance 1: invalid key 2: must be an integer from 0 to 1"},
       {"application/json", R"({"instances":[{"features":{"keys":[-1],"values":[1]}}]})",
@@ -108,9 +108,9 @@ TEST(Predict, WrongRequestsAreRejectedWithTheReason) {
 
 TEST(Evaluation, AnomaliesAreThreeStandardDeviationsAboveTheMean) {
   std::vector<ScoredRow> rows(97, {1.0, false});
-  rows.push_back({9.0, true});   // found
-  rows.push_back({8.0, false});  // a false alarm
-  rows.push_back({1.0, true});   // missed
+  rows.push_back({9.0, true});   // a true positive
+  rows.push_back({8.0, false});  // a false positive
+  rows.push_back({1.0, true});   // a false negative
   const Evaluation evaluation = evaluate(rows);
   // the mean is 1.15; the standard deviation is sqrt(1.1075)
   EXPECT_NEAR(evaluation.threshold, 1.15 + 3 * std::sqrt(1.1075), 1e-12);
@@ -118,7 +118,7 @@ TEST(Evaluation, AnomaliesAreThreeStandardDeviationsAboveTheMean) {
   EXPECT_EQ(evaluation.precision(), 0.5);
   EXPECT_EQ(evaluation.recall(), 0.5);
   EXPECT_EQ(evaluation.f1(), 0.5);
-  EXPECT_EQ(of_normal_rows(evaluation).recall(), 97.0 / 98);
+  EXPECT_EQ(evaluation_of_normal_rows(evaluation).recall(), 97.0 / 98);
   std::ranges::reverse(rows);
   EXPECT_EQ(evaluate(rows).threshold, evaluation.threshold);
   const Evaluation equal = evaluate({{1, false}, {1, true}});
@@ -128,7 +128,7 @@ TEST(Evaluation, AnomaliesAreThreeStandardDeviationsAboveTheMean) {
 
 using Hyperparameters = std::map<std::string, std::string>;
 
-TEST(ForestSettings, AreReadAsTheSdkSendsThem) {
+TEST(ForestSettings, ParsesValuesAsTheSdkSendsThem) {
   const auto few = parse_forest_settings({{"feature_dim", "4"}});
   ASSERT_TRUE(few) << few.error().message;
   EXPECT_EQ(few->forest.trees, 100u);
@@ -148,7 +148,7 @@ TEST(ForestSettings, AreReadAsTheSdkSendsThem) {
   EXPECT_TRUE(all->has_accuracy && !all->has_fscore);
 }
 
-TEST(ForestSettings, WrongOnesAreRejectedWithTheReason) {
+TEST(ForestSettings, RejectsInvalidValuesWithTheReason) {
   const std::tuple<Hyperparameters, const char*> wrong[] = {
       {Hyperparameters(), "'feature_dim' is a required property"},
       {{{"feature_dim", "4"}, {"trees", "9"}},

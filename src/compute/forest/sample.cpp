@@ -15,7 +15,7 @@ using collectives::Group;
 struct Chosen {  // a row of one host in the sample of one tree
   Candidate candidate;
   uint64_t tree = 0;
-  uint64_t point = 0;  // among the points that its host sends
+  uint64_t point = 0;  // index among the points that its host sends
 };
 
 template <class T>
@@ -24,9 +24,9 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
 }
 
-// Returns how many of the own candidates are among the `samples` smallest of all ranks.
+// Returns how many of this rank's candidates are among the `samples` smallest of all ranks.
 Result<size_t> count_chosen(const std::vector<Candidate>& own, size_t samples, Group& group) {
-  // The first element has the count in its key.
+  // The key of the first element is the number of candidates.
   std::vector<Candidate> mine(samples + 1), all((samples + 1) * size_t(group.size()));
   mine[0].key = own.size();
   std::copy(own.begin(), own.end(), mine.begin() + 1);
@@ -43,7 +43,7 @@ Result<size_t> count_chosen(const std::vector<Candidate>& own, size_t samples, G
   return size_t(std::ranges::lower_bound(own, first_left_out) - own.begin());
 }
 
-// The part of one host.
+// The rows that one host sends.
 struct Part {
   std::vector<float> points;
   std::vector<Chosen> chosen;
@@ -71,7 +71,8 @@ Result<Part> choose(const Sampler& own, Group& group) {
   return part;
 }
 
-// Numbers points in the order of their first use by tree and key: independent of the hosts.
+// Numbers points in the order of their first use by tree and key, which does not depend on the
+// hosts.
 GatheredSample arrange(std::vector<Part> parts, const ForestOptions& options) {
   std::vector<std::vector<std::tuple<Candidate, size_t, uint64_t>>> trees(options.trees);
   for (size_t rank = 0; rank < parts.size(); ++rank)

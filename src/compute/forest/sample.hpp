@@ -1,12 +1,12 @@
-// A Sampler draws the sample of each tree from the rows of one host; gather_sample() draws it from
-// those of all hosts.
+// A Sampler draws the sample of each tree from the rows of one host. gather_sample() combines the
+// samples of all hosts.
 //
-// The sample of a tree is the rows with the smallest keys (trees/keys.hpp), so the order of rows
-// and their distribution over hosts do not matter: one host and any number of hosts draw the same
-// sample, bit for bit. Each host sends its smallest keys per tree (24 bytes each) to all others,
-// and to rank 0 the rows that are in a sample, once each.
+// The sample of a tree consists of the rows with the smallest keys (trees/keys.hpp). So the order
+// of rows and their distribution over hosts do not matter: any number of hosts draws the same
+// sample, bit for bit. Each host sends its smallest keys of each tree (24 bytes per key) to all
+// others, and sends rank 0 each of its rows that is in a sample, once.
 //
-// Threads: confined to one. Errors: exhausted, when the rows need more than `memory_max`; those of
+// Threads: confined to one. Errors: exhausted, if the rows need more than `memory_max`; those of
 // the group.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace trainyard::forest {
 
-// A row with its key in a tree, in the order of samples.
+// A row with its key in a tree. Candidates are ordered by key, like samples.
 struct Candidate {
   uint64_t key = 0;
   RowId row;
@@ -30,16 +30,16 @@ struct Candidate {
 
 class Sampler {
  public:
-  // Memory in bytes; 0: unlimited.
+  // `memory_max`: bytes; 0: unlimited.
   explicit Sampler(const ForestOptions& options, uint64_t memory_max = 0);
 
-  // Each row must have another id.
+  // Adds a row. Requires: no two rows have the same id.
   Result<void> offer(RowId row, std::span<const float> point);
   uint64_t rows() const { return rows_; }
 
-  // The sample of a tree so far, ordered by key.
+  // Returns the sample of a tree so far, ordered by key.
   std::vector<Candidate> candidates(size_t tree) const;
-  // The slots of the first `count` of these, in their order.
+  // Returns the slots of the first `count` candidates of a tree.
   std::vector<uint32_t> slots(size_t tree, size_t count) const;
   const PointStore& points() const { return points_; }
   const ForestOptions& options() const { return options_; }
@@ -60,14 +60,14 @@ class Sampler {
   uint64_t rows_ = 0;
 };
 
-// The sample of all hosts, for Forest::of_sample.
+// The combined sample of all hosts, for Forest::from_sample.
 struct GatheredSample {
   std::vector<float> points;
   std::vector<std::vector<Sampled>> trees;
   uint64_t rows = 0;
 };
 
-// All ranks call it; rank 0 gets the sample.
+// Combines the samples of all hosts. All ranks call it; rank 0 gets the sample.
 Result<std::optional<GatheredSample>> gather_sample(const Sampler& own, collectives::Group& group);
 
 }  // namespace trainyard::forest

@@ -1,6 +1,7 @@
-// A RowScorer scores rows as they arrive, in batches on several threads, in their order.
+// A RowScorer scores rows in batches, on several threads, and returns the scores in the order of
+// the rows.
 //
-// Threads: confined to one; it uses up to `threads` while a batch is full. Errors: none of its own.
+// Threads: confined to one; scoring uses up to `threads` threads. Errors: none of its own.
 // Lifetime: the forest outlives it. Memory: one batch.
 #pragma once
 
@@ -34,7 +35,7 @@ class RowScorer {
     return labels_.size() < rows_max_ ? ok() : finish(take);
   }
 
-  // Scores the rows that are left.
+  // Scores the remaining rows.
   Result<void> finish(const Take& take) {
     scores_.resize(labels_.size());
     const size_t parts = (labels_.size() + kRowsOfPart - 1) / kRowsOfPart;

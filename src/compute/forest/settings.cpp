@@ -9,7 +9,7 @@
 namespace trainyard::forest {
 namespace {
 
-// SageMaker's algorithms have it in common; a sample does not depend on batches.
+// Common to SageMaker's algorithms, and ignored: a sample does not depend on batches.
 constexpr int64_t kMiniBatchMax = int64_t{1} << 31;
 
 using contract::in_quotes;

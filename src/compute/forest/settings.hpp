@@ -1,7 +1,7 @@
 // Parses the hyperparameters of a random cut forest: names, defaults and limits are SageMaker's.
 //
-// Unknown names, missing and wrong values are rejected with the texts of JSON schema validation,
-// which SageMaker's algorithms use.
+// Unknown names and missing or invalid values are rejected with the texts of JSON schema
+// validation, which SageMaker's algorithms use.
 //
 // Threads: plain values, pure functions. Errors: invalid, naming the hyperparameter.
 #pragma once
@@ -18,7 +18,7 @@ inline constexpr int64_t kTreesMin = 50;
 
 struct ForestSettings {
   ForestOptions forest;
-  // The metrics of a test channel: eval_metrics.
+  // The metrics of a test channel, from eval_metrics.
   bool has_accuracy = true;
   bool has_fscore = true;  // precision_recall_fscore
 };

@@ -44,7 +44,7 @@ void from_hls(const Hls& hls, uint8_t* rgb) {
   const double least = lightness - range / 2;
   const double hue = std::fmod(std::fmod(hls.hue, kHueCircle) + kHueCircle, kHueCircle);
   for (int channel = 0; channel < 3; ++channel) {
-    // The distance on the circle of six from the hue of this channel.
+    // The distance from this channel's hue, on a circle of length 6.
     const double away = std::abs(std::remainder(6 * hue / kHueCircle - 2 * channel, 6.0));
     rgb[channel] = to_value(kFull * (least + range * std::clamp(2 - away, 0.0, 1.0)));
   }

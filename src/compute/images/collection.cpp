@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the regular files below the folder whose names end so, relative to it and ordered.
+// Returns the regular files below the folder whose names have this ending, relative to it, in
+// order.
 Result<std::vector<std::string>> files_below(const std::string& folder, std::string_view ending) {
   std::vector<std::string> names;
   std::error_code fault;
@@ -52,7 +53,7 @@ Result<void> Collection::add_records(const std::string& folder, const std::strin
     const std::string place = file.path() + ", record " + std::to_string(record);
     std::string start = TRY(file.read_start(record, kImageRecordHeadBytes).in(place));
     if (start.size() == kImageRecordHeadBytes && start.substr(0, 4) != std::string(4, '\0'))
-      start = TRY(file.read(record).in(place));  // its labels follow the head
+      start = TRY(file.read(record).in(place));  // the labels follow the header
     auto decoded = TRY(decode_image_record(start).in(place));
     add_to_digest(name, record, decoded.labels);
     labels_.push_back(std::move(decoded.labels));

@@ -1,12 +1,13 @@
-// A Collection is the labelled images of a channel, in one order on every host that holds the same
-// files.
+// A Collection is the labelled images of a channel. Their order is the same on every host that has
+// the same files.
 //
 //   .rec files     every RecordIO file below the channel's folder, by name
 //   image files    those that the .lst files of another folder list, by the lists' names and lines
 //
-// Opening reads the labels, and the bytes of an image are read when they are needed.
+// Opening reads only the labels; the bytes of an image are read when they are needed.
 //
-// Threads: read() and name() from anywhere. Errors: of files; corrupt or invalid, naming the file.
+// Threads: read() and name() from any thread. Errors: those of files; corrupt or invalid, naming
+// the file.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +23,10 @@
 namespace trainyard::images {
 
 inline constexpr size_t kFoldersDepthMax = 16;
-inline constexpr size_t kFilesMax = 1 << 20;  // of a channel's .rec or .lst files
+inline constexpr size_t kFilesMax = 1 << 20;  // .rec or .lst files of a channel
 
-// The files that a list names may be missing where a channel is sharded by object: another host has
-// them.
+// If a channel is sharded by object, files that a list names may be missing on this host: another
+// host has them.
 enum class MissingFiles { are_errors, are_elsewhere };
 
 class Collection {
@@ -40,7 +41,7 @@ class Collection {
   Result<std::string> read(size_t image) const;
   // Names an image in errors: "a.rec, record 5" or "dogs/1.jpg".
   std::string name(size_t image) const;
-  // A digest of names, sizes and labels: hosts with equal digests hold the same images.
+  // Returns a digest of names, sizes and labels: hosts with equal digests have the same images.
   uint64_t digest() const { return digest_; }
 
  private:
@@ -54,9 +55,9 @@ class Collection {
     uint32_t record = 0;
   };
   std::vector<RecordFile> files_;
-  std::vector<Position> positions_;  // of records
-  std::string folder_;               // of image files
-  std::vector<std::string> paths_;   // of image files, beneath it
+  std::vector<Position> positions_;  // positions of records
+  std::string folder_;               // folder of the image files
+  std::vector<std::string> paths_;   // paths of the image files, relative to the folder
   std::vector<std::vector<float>> labels_;
   uint64_t digest_ = 0;
 };

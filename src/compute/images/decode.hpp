@@ -16,7 +16,8 @@
 
 namespace trainyard::images {
 
-// Rows from the top, pixels from the left, the channels of a pixel next to each other.
+// An Image is decoded pixels: rows from the top, pixels from the left, the channels of a pixel next
+// to each other.
 struct Image {
   int width = 0, height = 0;  // pixels
   int channels = 0;           // 1: grey, 3: red, green, blue
@@ -29,12 +30,13 @@ struct Image {
 };
 
 inline constexpr int64_t kImagePixelsMax = 1 << 26;  // 8192 x 8192: 192 MiB of colours
-inline constexpr size_t kImageBytesMax = 64 << 20;   // of an encoded image
+inline constexpr size_t kImageBytesMax = 64 << 20;   // size of an encoded image
 inline constexpr int kJpegScansMax = 500;            // each costs time for all pixels
 
-// `channels`: 1 or 3; colours are converted, transparent pixels are blended with black.
-// `shortest_side`: a JPEG may be decoded at a half, quarter or eighth of its size while its
-// shortest side stays at least this long, in a fraction of the time. 0: full size.
+// `channels` is 1 or 3: colours are converted, and transparent pixels are blended with black.
+// `shortest_side`: a JPEG may be decoded at a half, a quarter or an eighth of its size, in a
+// fraction of the time, as long as its shortest side has at least this number of pixels. 0: full
+// size.
 Result<Image> decode_image(std::string_view bytes, int channels, int shortest_side = 0);
 
 }  // namespace trainyard::images

@@ -1,4 +1,4 @@
-// Decodes one record of a RecordIO file of images, as MXNet's im2rec writes it:
+// Decodes one record of a RecordIO file of images, in the format of MXNet's im2rec:
 //
 //   flag:u32 label:f32 id:u64 id2:u64 *(label:f32) image      little-endian
 //
@@ -17,7 +17,7 @@
 namespace trainyard::images {
 
 inline constexpr size_t kImageRecordHeadBytes = 24;
-inline constexpr uint32_t kLabelsMax = 1 << 16;  // of one image
+inline constexpr uint32_t kLabelsMax = 1 << 16;  // labels of one image
 
 struct ImageRecord {
   std::vector<float> labels;

@@ -1,4 +1,4 @@
-// Decodes, resizes and finds labelled images.
+// Tests decoding, resizing and augmenting images, and collections of labelled images.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ namespace {
 
 using namespace testing;
 
-// A smooth picture, which JPEG keeps nearly as it is.
+// Returns a smooth image, which JPEG hardly changes.
 Image gradient(int width, int height, int channels) {
   Image image{width, height, channels, {}};
   for (int y = 0; y < height; ++y)
@@ -59,7 +59,7 @@ TEST(DecodeImage, PngIsExactAndJpegIsClose) {
   }
 }
 
-TEST(DecodeImage, ColoursAreConverted) {
+TEST(DecodeImage, ConvertsColours) {
   const auto grey = decode_image(to_png(gradient(4, 4, 3)), 1);
   ASSERT_TRUE(grey);
   EXPECT_EQ(grey->pixels.size(), 16u);
@@ -68,7 +68,7 @@ TEST(DecodeImage, ColoursAreConverted) {
   EXPECT_EQ(coloured->at(2, 0)[0], coloured->at(2, 0)[2]);
 }
 
-TEST(DecodeImage, AnImageThatIsCutOffIsAnErrorWhereverItEnds) {
+TEST(DecodeImage, RejectsAnImageThatIsTruncatedAnywhere) {
   for (const std::string& bytes : {to_png(gradient(40, 24, 3)), to_jpeg(gradient(40, 24, 3)),
                                    to_jpeg(gradient(40, 24, 3), true)}) {
     for (size_t size = 0; size < bytes.size() - 12; size += 7)
@@ -78,10 +78,10 @@ TEST(DecodeImage, AnImageThatIsCutOffIsAnErrorWhereverItEnds) {
             std::string::npos);
 }
 
-TEST(DecodeImage, TheHeaderIsComparedWithTheLimits) {
+TEST(DecodeImage, ComparesTheHeaderWithTheLimits) {
   std::string png = to_png(gradient(8, 8, 1));
   std::memcpy(png.data() + 16, "\x00\x01\x00\x00\x00\x01\x00\x00", 8);  // 65536 x 65536
-  EXPECT_FALSE(decode_image(png, 1));  // the sum of the header differs as well
+  EXPECT_FALSE(decode_image(png, 1));  // the checksum of the header differs as well
   std::string jpeg = to_jpeg(gradient(8, 8, 1));
   const size_t size = jpeg.find("\xff\xc0");
   ASSERT_NE(size, std::string::npos);
@@ -89,7 +89,7 @@ TEST(DecodeImage, TheHeaderIsComparedWithTheLimits) {
   EXPECT_NE(fault_of(decode_image(jpeg, 1)).find("more than"), std::string::npos);
 }
 
-TEST(DecodeImage, AJpegIsDecodedAtAFractionOfItsSize) {
+TEST(DecodeImage, DecodesAJpegAtAFractionOfItsSize) {
   const Image image = gradient(256, 128, 3);
   const auto scaled = decode_image(to_jpeg(image), 3, 30);
   ASSERT_TRUE(scaled);
@@ -98,7 +98,7 @@ TEST(DecodeImage, AJpegIsDecodedAtAFractionOfItsSize) {
   EXPECT_LE(largest_difference(*scaled, resize(image, 64, 32)), 8);
 }
 
-TEST(Resample, AConstantStaysConstantAndAMeanStaysAMean) {
+TEST(Resample, KeepsConstantsAndMeans) {
   const Image flat{5, 3, 3, std::vector<uint8_t>(45, 77)};
   for (const auto& [width, height] : {std::pair{2, 9}, {1, 1}, {5, 3}, {40, 2}})
     for (const uint8_t each : resize(flat, width, height).pixels) EXPECT_EQ(each, 77);
@@ -106,7 +106,7 @@ TEST(Resample, AConstantStaysConstantAndAMeanStaysAMean) {
   EXPECT_EQ(resize(two, 1, 1).pixels[0], 100);
 }
 
-TEST(Resample, TheShortestSideIsSetAndTheRatioKept) {
+TEST(Resample, SetsTheShortestSideAndKeepsTheRatio) {
   const Image resized = resize_shortest_side(gradient(300, 100, 1), 50);
   EXPECT_EQ(resized.width, 150);
   EXPECT_EQ(resized.height, 50);
@@ -121,7 +121,7 @@ TEST(Resample, CropsAndFlips) {
 
 // -- augmentation
 
-TEST(Augment, NoShiftAndNoDistortionChangeNothing) {
+TEST(Augment, ChangesNothingWithoutShiftAndDistortion) {
   SeededRandom random(1);
   Image image{16, 16, 3, std::vector<uint8_t>(16 * 16 * 3)};
   random.fill(std::as_writable_bytes(std::span(image.pixels)));
@@ -131,7 +131,7 @@ TEST(Augment, NoShiftAndNoDistortionChangeNothing) {
   EXPECT_EQ(distort(image, {}).pixels, image.pixels);
 }
 
-TEST(Augment, ColoursShiftAsTheirUnitsSay) {
+TEST(Augment, ShiftsColoursInTheDocumentedUnits) {
   Image red{1, 1, 3, {255, 0, 0}};
   shift_colours(red, {.hue = 60});
   EXPECT_EQ(red.pixels, (std::vector<uint8_t>{0, 255, 0}));
@@ -146,7 +146,7 @@ TEST(Augment, ColoursShiftAsTheirUnitsSay) {
   EXPECT_EQ(grey.pixels, (std::vector<uint8_t>{30, 255}));
 }
 
-TEST(Augment, DistortionsAreAboutTheMiddle) {
+TEST(Augment, DistortsAboutTheCentre) {
   Image image = gradient(9, 9, 1);
   const uint8_t middle = image.at(4, 4)[0];
   for (int seed = 0; seed < 20; ++seed)
@@ -190,7 +190,7 @@ TEST(RecordFile, ReadsWholeAndSplitRecords) {
   EXPECT_EQ(*file->read_start(1, 7), "abcd" + magic.substr(0, 3));
 }
 
-TEST(RecordFile, DamagedFilesAreRejected) {
+TEST(RecordFile, RejectsDamagedFiles) {
   const os::TemporaryDirectory folder;
   const std::string path = folder.path() + "/a.rec";
   const std::string whole = framed(0, "first record") + framed(1, "abcd") + framed(3, "ef");
@@ -220,7 +220,7 @@ TEST(ImageRecord, HasOneLabelOrSeveral) {
   EXPECT_FALSE(decode_image_record("short"));
 }
 
-TEST(ListFile, LinesAreParsedOrNamed) {
+TEST(ListFile, ParsesLinesAndNamesInvalidOnes) {
   const auto listed = parse_list("1\t0\tdogs/1.jpg\r\n\n2\t1\tcats/2.png");
   ASSERT_TRUE(listed) << listed.error().message;
   ASSERT_EQ(listed->size(), 2u);
@@ -236,7 +236,7 @@ TEST(ListFile, LinesAreParsedOrNamed) {
   EXPECT_NE(fault("1\t0\ta/../../b").find("leaves the channel"), std::string::npos);
 }
 
-TEST(Collection, RecordsOfAllFilesComeByName) {
+TEST(Collection, OrdersRecordsByFileName) {
   const os::TemporaryDirectory folder;
   std::filesystem::create_directories(folder.path() + "/deep");
   ASSERT_TRUE(os::write_file(folder.path() + "/deep/b.rec", framed(0, record_of(2, "two"))));

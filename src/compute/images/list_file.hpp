@@ -1,5 +1,5 @@
-// Parses .lst files: one image a line, its number, its label or labels, and its path, separated by
-// tabs.
+// Parses .lst files. Each line describes an image: its number, its label or labels, and its path,
+// separated by tabs.
 //
 //   5<TAB>1<TAB>your_image_directory/train_img_dog1.jpg
 //
@@ -15,7 +15,7 @@
 
 namespace trainyard::images {
 
-inline constexpr size_t kListBytesMax = size_t{1} << 30;  // some ten million images
+inline constexpr size_t kListBytesMax = size_t{1} << 30;  // about ten million images
 inline constexpr size_t kPathBytesMax = 1024;             // the limit of S3's keys
 
 struct ListedImage {

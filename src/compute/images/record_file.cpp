@@ -67,8 +67,8 @@ Result<RecordFile> RecordFile::open(const std::string& path) {
 
 Result<void> RecordFile::index() {
   struct stat found {};
-  if (::fstat(file_.descriptor(), &found) != 0) return from_errno("reading its size");
-  if (!S_ISREG(found.st_mode)) return invalid("it is not a regular file");
+  if (::fstat(file_.descriptor(), &found) != 0) return from_errno("reading the file's size");
+  if (!S_ISREG(found.st_mode)) return invalid("not a regular file");
   const auto size = uint64_t(found.st_size);
   std::optional<Span> split;  // a record whose last part has not been read yet
   for (uint64_t at = 0; at < size;) {
@@ -112,7 +112,7 @@ Result<std::string> RecordFile::read_start(size_t record, size_t bytes) const {
   for (uint32_t part = 0; part < span.parts && joined.size() < bytes; ++part) {
     const Head head = TRY(read_head(file_, at).in(path_));
     if (part > 0) append_little_endian(joined, kMagic, kMagicBytes);
-    // The file may have changed since it was indexed: no more than was indexed is read.
+    // The file may have changed since it was indexed, so at most the indexed size is read.
     const size_t wanted = std::min<uint64_t>(head.length, bytes - std::min(bytes, joined.size()));
     joined += TRY(read_at(file_, at + kHeadBytes, wanted).in(path_));
     at += kHeadBytes + head.padded();

@@ -41,7 +41,7 @@ Image resize(const Image& image, int width, int height) {
   if (width == image.width && height == image.height) return image;
   const auto columns = taps_of(image.width, width), rows = taps_of(image.height, height);
   const auto channels = size_t(image.channels);
-  // Along the rows first.
+  // First resizes along the rows.
   std::vector<float> wide(size_t(width) * size_t(image.height) * channels);
   for (int y = 0; y < image.height; ++y)
     for (int x = 0; x < width; ++x) {

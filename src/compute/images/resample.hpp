@@ -7,17 +7,17 @@
 
 namespace trainyard::images {
 
-// Resizes with a triangle filter, which averages all source pixels where the image becomes smaller.
+// Resizes with a triangle filter, which averages all source pixels if the image becomes smaller.
 // Requires: width, height >= 1.
 Image resize(const Image& image, int width, int height);
 
-// Resizes so that the shortest side has this many pixels; the aspect ratio is kept.
+// Resizes so that the shortest side has `pixels` pixels, and keeps the aspect ratio.
 Image resize_shortest_side(const Image& image, int pixels);
 
-// Requires: the rectangle lies within the image.
+// Returns a rectangle of the image. Requires: it lies within the image.
 Image crop(const Image& image, int left, int top, int width, int height);
 
-// Exchanges left and right.
+// Exchanges left and right, in place.
 void flip(Image& image);
 
 }  // namespace trainyard::images

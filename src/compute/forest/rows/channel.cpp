@@ -9,7 +9,7 @@ namespace {
 class ChannelReader {
  public:
   ChannelReader(const ChannelOptions& options, const std::atomic<bool>& stop,
-                const TakeIdentifiedRow& take)
+                const IdentifiedRowCallback& take)
       : options_(options), files_{options.data, options.name}, stop_(stop), take_(take) {}
 
   Result<ChannelEnd> read() {
@@ -26,10 +26,10 @@ class ChannelReader {
     by_rows_ = !options_.is_sharded && !by_files;
     for (size_t i = 0; i < names.size() && !stop_; ++i) {
       if (by_files && i % ranks != size_t(options_.rank)) {
-        ++end_.rows;  // at least one row in a file of another host
+        ++end_.rows;  // counts at least one row of a file that another host reads
         continue;
       }
-      TRY(decode(fnv1a(names[i]), [&](const channels::TakeBytes& take) {
+      TRY(decode(fnv1a(names[i]), [&](const channels::FileCallbacks& take) {
         return channels::read_file(files_, names[i], stop_, take);
       }));
     }
@@ -39,7 +39,7 @@ class ChannelReader {
   Result<void> read_pipe() {
     by_rows_ = !options_.is_sharded;
     const std::string name = options_.is_sharded ? "pipe-" + std::to_string(options_.rank) : "pipe";
-    return decode(fnv1a(name), [&](const channels::TakeBytes& take) {
+    return decode(fnv1a(name), [&](const channels::FileCallbacks& take) {
       return channels::read_pipe(files_, stop_, take);
     });
   }
@@ -48,12 +48,12 @@ class ChannelReader {
   Result<void> decode(uint64_t object, const ReadBytes& read_bytes) {
     RowDecoder decoder(options_.format, options_.dimensions);
     uint64_t number = 0;
-    const TakeRow take = [&](std::span<const float> features, std::optional<double> label) {
+    const RowCallback take = [&](std::span<const float> features, std::optional<double> label) {
       return take_row({object, number++}, features, label);
     };
     return read_bytes(
-        channels::TakeBytes{[&](std::string_view piece) { return decoder.push(piece, take); },
-                            [&] { return decoder.finish(take); }});
+        channels::FileCallbacks{[&](std::string_view piece) { return decoder.push(piece, take); },
+                                [&] { return decoder.finish(take); }});
   }
 
   Result<void> take_row(RowId id, std::span<const float> features, std::optional<double> label) {
@@ -66,7 +66,7 @@ class ChannelReader {
   const ChannelOptions& options_;
   const channels::ChannelFiles files_;
   const std::atomic<bool>& stop_;
-  const TakeIdentifiedRow& take_;
+  const IdentifiedRowCallback& take_;
   bool by_rows_ = false;
   ChannelEnd end_;
 };
@@ -74,7 +74,7 @@ class ChannelReader {
 }  // namespace
 
 Result<ChannelEnd> read_channel(const ChannelOptions& options, const std::atomic<bool>& stop,
-                                const TakeIdentifiedRow& take) {
+                                const IdentifiedRowCallback& take) {
   return ChannelReader(options, stop, take).read();
 }
 

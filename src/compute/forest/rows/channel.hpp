@@ -1,13 +1,14 @@
-// Reads the rows of a channel: the files below its directory, or its FIFO in Pipe mode.
+// Reads the rows of a channel from the files below its directory, or from its FIFO in Pipe mode.
 //
-// A row is identified by the hash of its file's path in the channel and its number in the file, so
-// its identity does not depend on which host reads it. A pipe has no names: its rows are identified
-// by the host's rank and their number in the stream.
+// A row is identified by the hash of its file's path in the channel and its number in the file. So
+// its identity does not depend on which host reads it. Rows of a pipe are identified by their
+// number in the stream, and by the host's rank if each host has different rows.
 //
-// A channel that all hosts have is divided among them: by files if there are as many, else by rows.
+// A channel that all hosts have is divided among them: by files if there are at least as many files
+// as hosts, else by rows.
 //
-// Threads: confined to one. Errors: of files and rows, naming the file; cancelled never: after
-// `stop` reading ends as at the end of the data, and the result says so.
+// Threads: confined to one. Errors: those of files and rows, naming the file. `stop` is not an
+// error: reading ends as at the end of the data, and ChannelEnd::stopped is set.
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,7 @@ struct ChannelOptions {
   std::string data;  // /opt/ml/input/data
   std::string name;
   bool is_pipe = false;
-  bool is_sharded = false;  // each host has rows of its own
+  bool is_sharded = false;  // each host has different rows
   int rank = 0;
   int ranks = 1;
   RowFormat format;
@@ -35,15 +36,15 @@ struct ChannelOptions {
 };
 
 struct ChannelEnd {
-  uint64_t rows = 0;   // that this host has, those of other hosts included
-  uint64_t taken = 0;  // by this host
+  uint64_t rows = 0;   // rows that this host has, including rows that belong to other hosts
+  uint64_t taken = 0;  // rows that belong to this host
   bool stopped = false;
 };
 
-using TakeIdentifiedRow = std::function<Result<void>(RowId id, std::span<const float> features,
-                                                     std::optional<double> label)>;
+using IdentifiedRowCallback = std::function<Result<void>(RowId id, std::span<const float> features,
+                                                         std::optional<double> label)>;
 
 Result<ChannelEnd> read_channel(const ChannelOptions& options, const std::atomic<bool>& stop,
-                                const TakeIdentifiedRow& take);
+                                const IdentifiedRowCallback& take);
 
 }  // namespace trainyard::forest

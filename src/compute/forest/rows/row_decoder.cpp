@@ -45,7 +45,7 @@ Result<RowFormat> parse_content_type(std::string_view content_type) {
   return format;
 }
 
-Result<void> RowDecoder::take_line(std::string_view line, const TakeRow& take) {
+Result<void> RowDecoder::take_line(std::string_view line, const RowCallback& take) {
   ++number_;
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (trim(line).empty()) return ok();
@@ -73,7 +73,7 @@ Result<void> RowDecoder::take_line(std::string_view line, const TakeRow& take) {
   return take(row_.features, row_.label);
 }
 
-Result<void> RowDecoder::push_csv(std::string_view bytes, const TakeRow& take) {
+Result<void> RowDecoder::push_csv(std::string_view bytes, const RowCallback& take) {
   const auto where = [&] { return "line " + std::to_string(number_); };
   while (!bytes.empty()) {
     const size_t end = bytes.find('\n');
@@ -99,7 +99,7 @@ Result<void> RowDecoder::push_csv(std::string_view bytes, const TakeRow& take) {
   return ok();
 }
 
-Result<void> RowDecoder::push_records(std::string_view bytes, const TakeRow& take) {
+Result<void> RowDecoder::push_records(std::string_view bytes, const RowCallback& take) {
   records_.push(bytes);
   for (;;) {
     const auto where = [&] { return "record " + std::to_string(number_ + 1); };
@@ -113,11 +113,11 @@ Result<void> RowDecoder::push_records(std::string_view bytes, const TakeRow& tak
   }
 }
 
-Result<void> RowDecoder::push(std::string_view bytes, const TakeRow& take) {
+Result<void> RowDecoder::push(std::string_view bytes, const RowCallback& take) {
   return format_.type == RowFormat::Type::csv ? push_csv(bytes, take) : push_records(bytes, take);
 }
 
-Result<void> RowDecoder::finish(const TakeRow& take) {
+Result<void> RowDecoder::finish(const RowCallback& take) {
   if (format_.type == RowFormat::Type::record)
     return records_.finish().in("after record " + std::to_string(number_));
   if (line_.empty()) return ok();

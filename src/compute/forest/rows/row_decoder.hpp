@@ -27,32 +27,32 @@ using channels::encode_label;
 using channels::encode_record;
 using channels::TensorRecord;
 
-inline constexpr size_t kRowBytesMax = 4 << 20;  // 10,000 features with keys, and as much again
+inline constexpr size_t kRowBytesMax = 4 << 20;  // twice the size of 10,000 features with keys
 
 struct RowFormat {
   enum class Type : uint8_t { csv, record };
   Type type = Type::record;
-  bool has_label = true;  // of csv
+  bool has_label = true;  // csv only
 };
 
 // Parses a content type; an empty one is SageMaker's default, application/x-recordio-protobuf.
 Result<RowFormat> parse_content_type(std::string_view content_type);
 
-using TakeRow =
+using RowCallback =
     std::function<Result<void>(std::span<const float> features, std::optional<double> label)>;
 
 class RowDecoder {
  public:
   RowDecoder(RowFormat format, size_t dimensions)
       : format_(format), dimensions_(dimensions), records_(kRowBytesMax) {}
-  Result<void> push(std::string_view bytes, const TakeRow& take);
-  // After the last piece.
-  Result<void> finish(const TakeRow& take);
+  Result<void> push(std::string_view bytes, const RowCallback& take);
+  // Call after the last piece.
+  Result<void> finish(const RowCallback& take);
 
  private:
-  Result<void> push_csv(std::string_view bytes, const TakeRow& take);
-  Result<void> push_records(std::string_view bytes, const TakeRow& take);
-  Result<void> take_line(std::string_view line, const TakeRow& take);
+  Result<void> push_csv(std::string_view bytes, const RowCallback& take);
+  Result<void> push_records(std::string_view bytes, const RowCallback& take);
+  Result<void> take_line(std::string_view line, const RowCallback& take);
 
   const RowFormat format_;
   const size_t dimensions_;

@@ -1,5 +1,5 @@
-// Decodes any bytes as csv and as records, in pieces of any size, to the same rows.
-// decoder: src/compute/forest/rows/row_decoder.cpp src/compute/channels/tensor_record.cpp
+// Decodes any bytes as csv and as records. Pieces of any size must give the same rows. decoder:
+// src/compute/forest/rows/row_decoder.cpp src/compute/channels/tensor_record.cpp
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ constexpr size_t kDimensions = 3;
 std::string rows(std::string_view bytes, RowFormat format, size_t step) {
   RowDecoder decoder(format, kDimensions);
   std::string all;
-  const TakeRow take = [&](std::span<const float> features, std::optional<double> label) {
+  const RowCallback take = [&](std::span<const float> features, std::optional<double> label) {
     if (features.size() != kDimensions) __builtin_trap();
     for (const float value : features) {
       if (!std::isfinite(value)) __builtin_trap();

@@ -1,4 +1,4 @@
-// Rows of csv and protobuf records, whole and damaged, in pieces of any size.
+// Decodes valid and damaged rows of csv and protobuf records, in pieces of any size.
 #include <gtest/gtest.h>
 
 #include "base/bytes/little_endian.hpp"
@@ -11,12 +11,12 @@ constexpr RowFormat kCsvPlain = {RowFormat::Type::csv, false};
 constexpr RowFormat kCsvLabel = {RowFormat::Type::csv, true};
 constexpr RowFormat kRecord = {RowFormat::Type::record, true};
 
-// "1,2|3,4=1|" of the rows, with "=" before a label; or the error.
+// Formats rows as "1,2|3,4=1|", with "=" before a label; returns the error if there is one.
 std::string rows_of(std::string_view bytes, RowFormat format, size_t dimensions,
                     size_t step = 1 << 20) {
   RowDecoder decoder(format, dimensions);
   std::string text;
-  const TakeRow take = [&](std::span<const float> features, std::optional<double> label) {
+  const RowCallback take = [&](std::span<const float> features, std::optional<double> label) {
     for (const float value : features) text += std::to_string(int(value)) + ",";
     text.pop_back();
     text += (label ? "=" + std::to_string(int(*label)) : "") + "|";
@@ -35,7 +35,7 @@ std::string framed(const std::string& message) {
          std::string(record_padding(message.size()), '\0');
 }
 
-TEST(ContentType, EqualSageMakers) {
+TEST(ContentType, AcceptsSageMakersTypes) {
   const std::tuple<const char*, RowFormat::Type, bool> known[] = {
       {"", RowFormat::Type::record, true},
       {"application/x-recordio-protobuf", RowFormat::Type::record, true},
@@ -63,7 +63,7 @@ TEST(CsvRows, AreDecodedInPiecesOfAnySize) {
   EXPECT_EQ(rows_of("", kCsvPlain, 2), "");
 }
 
-TEST(CsvRows, FaultsNameLineAndColumn) {
+TEST(CsvRows, ErrorsNameLineAndColumn) {
   const std::tuple<const char*, RowFormat, const char*> wrong[] = {
       {"1,2\n3\n", kCsvPlain,
        "line 2: the row has 1 columns, but feature_dim 2 with label_size=0 needs 2"},
@@ -93,7 +93,7 @@ TEST(RecordRows, AreDecodedInPiecesOfAnySize) {
     EXPECT_EQ(rows_of(bytes, kRecord, 2, step), "1,2=1|3,4|5,6=0|");
 }
 
-TEST(RecordRows, FaultsNameTheRecord) {
+TEST(RecordRows, ErrorsNameTheRecord) {
   const std::string one = framed(encode_record({{1, 2}, 1.0}));
   EXPECT_EQ(rows_of(one + one.substr(0, one.size() - 5), kRecord, 2),
             "after record 1: the bytes end within a record");
@@ -113,12 +113,12 @@ TEST(RecordRows, FaultsNameTheRecord) {
 std::string field(uint64_t number, const std::string& text) {
   return std::string(1, char(number << 3 | 2)) + char(text.size()) + text;
 }
-// A record whose features are a tensor of the type `number` of Value.
+// Returns a record whose features are a tensor in field `number` of Value.
 std::string record_with(uint64_t number, const std::string& tensor) {
   return field(1, field(1, "values") + field(2, field(number, tensor)));
 }
 
-TEST(TensorRecord, TensorsOfEveryTypeAreRead) {
+TEST(TensorRecord, DecodesTensorsOfEveryType) {
   std::string doubles;
   append_little_endian(doubles, std::bit_cast<uint64_t>(7.0), 8);
   append_little_endian(doubles, std::bit_cast<uint64_t>(-8.0), 8);
@@ -145,7 +145,7 @@ TEST(TensorRecord, TensorsOfEveryTypeAreRead) {
   }
 }
 
-TEST(TensorRecord, WrongTensorsAreRejected) {
+TEST(TensorRecord, RejectsInvalidTensors) {
   const std::tuple<std::string, const char*> wrong[] = {
       {record_with(7, field(1, "\x05") + field(2, "\x02")),
        "a sparse record has the key 2, but feature_dim is 2"},

@@ -1,5 +1,5 @@
-// Defines score and attribution of a random cut tree word by word, with sets of points instead of
-// stored boxes and masses; checks a tree's invariants.
+// Computes score and attribution of a random cut tree by their definition, from sets of points
+// instead of stored boxes and masses, and checks a tree's invariants.
 //
 // Threads: plain values. Errors: failed expectations of the calling test.
 #pragma once
@@ -16,7 +16,7 @@
 namespace trainyard::forest::testing {
 
 using Point = std::vector<float>;
-using Multiset = std::map<Point, uint32_t>;  // point -> how many
+using Multiset = std::map<Point, uint32_t>;  // point -> count
 
 inline std::vector<Point> points_below(const CutTree& tree, CutTree::Ref at,
                                        const PointStore& points) {
@@ -32,7 +32,7 @@ inline std::vector<Point> points_below(const CutTree& tree, CutTree::Ref at,
 
 struct Sides {
   double separation = 0;       // the probability that a cut separates the point from the others
-  std::vector<double> shares;  // of each dimension; they add up to it
+  std::vector<double> shares;  // by dimension; their sum is `separation`
 };
 
 inline Sides separation(const std::vector<Point>& others, const Point& point) {
@@ -75,7 +75,7 @@ inline double reference_score(const CutTree& tree, const Point& point, const Poi
   return reference_score(tree, tree.root(), point, points, 0) * std::log2(tree.mass() + 1.0);
 }
 
-// Returns the parts of a point that the tree does not have.
+// Returns the contribution of each dimension to the score of a point that is not in the tree.
 inline std::vector<double> reference_attribution(const CutTree& tree, CutTree::Ref at,
                                                  const Point& point, const PointStore& points,
                                                  int depth) {
@@ -91,7 +91,7 @@ inline std::vector<double> reference_attribution(const CutTree& tree, CutTree::R
   return parts;
 }
 
-// Boxes, masses, parents and sides of cuts below a node are what its points say.
+// Checks boxes, masses, parents and sides of cuts below a node against its points.
 inline void expect_consistent(const CutTree& tree, CutTree::Ref at, CutTree::Ref parent,
                               const PointStore& points, Multiset& found) {
   if (CutTree::is_leaf(at)) {

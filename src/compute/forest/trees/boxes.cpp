@@ -5,7 +5,7 @@
 namespace trainyard::forest {
 namespace {
 
-constexpr size_t kLanes = 8;  // sums that are added at the end, in a fixed order
+constexpr size_t kLanes = 8;  // partial sums, which are added at the end in a fixed order
 
 double total_of(const double (&lanes)[kLanes]) {
   return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +

@@ -1,8 +1,8 @@
-// Computes with bounding boxes: two arrays of floats, the least and greatest value by dimension.
+// Computes with bounding boxes. A box is two arrays of floats: the smallest and the largest value
+// by dimension.
 //
-// Differences are exact enough to be trusted with any finite floats: they are computed in double.
-// Sums add in an order that depends on the number of dimensions only, so that every processor gives
-// the same bits.
+// Differences are computed in double, which is exact enough for any finite floats. The order of
+// additions depends only on the number of dimensions, so every processor gives the same bits.
 //
 // Threads: pure functions. Errors: none. Values must be finite.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace trainyard::forest {
 
-// Returns the sum over dimensions of the distance between point and box: by how much the sum of
-// ranges grows when the point is added. Exactly 0 if the point is inside.
+// Returns the sum over dimensions of the distance between point and box, which is how much the sum
+// of ranges grows when the point is added. Exactly 0 if the point is inside.
 double excess_of(const float* low, const float* high, const float* point, size_t dimensions);
 
 // Returns the sum of ranges.

@@ -3,8 +3,8 @@
 //
 // Source: S. Guha, N. Mishra, G. Roy, O. Schrijvers, "Robust Random Cut Forest Based Anomaly
 // Detection on Streams", ICML 2016. insert() is its Algorithm 2 (InsertPoint), remove() its
-// Algorithm 1 (ForgetPoint): a tree after insertions and removals is distributed as a tree that is
-// drawn for the points that it then has (Theorem 3 there and Lemma 4), whatever their order.
+// Algorithm 1 (ForgetPoint): after insertions and removals in any order, a tree has the same
+// distribution as a tree that is drawn for its current points (Theorem 3 and Lemma 4 there).
 //
 // score() is the expected displacement that a point causes, in the approximation by depth that
 // AWS's service and library (github.com/aws/random-cut-forest-by-aws) use: with
@@ -17,13 +17,13 @@
 //   score(leaf)  = seen, if the leaf's point is equal, else unseen
 //   score(node)  = P unseen(depth of node) + (1 - P) score(the child on the point's side)
 //
-// and the root's score is multiplied by log2(tree mass + 1). reference.hpp (testing/) is this
-// definition word by word.
+// and the root's score is multiplied by log2(tree mass + 1). testing/reference.hpp implements this
+// definition literally.
 //
-// Equal points share a leaf, whose mass counts them. Points are slots of a PointStore, which the
-// caller owns; the tree never changes it.
+// Equal points share a leaf, whose mass is their number. Points are slots of a PointStore, which
+// the caller owns and the tree does not change.
 //
-// Threads: confined to one; score() and attribution() from anywhere while nothing changes.
+// Threads: confined to one; score() and attribute() from any thread while nothing changes.
 // Errors: none; values must be finite. Units: depth of the root is 0; memory is 8 bytes per
 // dimension and node.
 #pragma once
@@ -41,13 +41,14 @@ namespace trainyard::forest {
 
 class CutTree {
  public:
-  // An inner node if it is 0 or more, a leaf if it is less: ~ref is its index.
+  // 0 or more: the index of an inner node. Negative: a leaf, whose index is ~ref.
   using Ref = int32_t;
   static constexpr Ref kNone = INT32_MIN;
 
   struct Node {
     Ref parent = kNone;
-    Ref left = kNone, right = kNone;  // the points whose value is at most the cut; those above
+    // left: points whose value is at most the cut; right: the others
+    Ref left = kNone, right = kNone;
     uint32_t dimension = 0;
     float cut = 0;
     uint32_t mass = 0;
@@ -55,35 +56,39 @@ class CutTree {
   };
   struct Leaf {
     Ref parent = kNone;
-    uint32_t slot = 0;  // of the point
+    uint32_t slot = 0;  // slot of the point
     uint32_t mass = 0;
   };
 
   CutTree(size_t dimensions, uint64_t seed) : dimensions_(dimensions), random_(seed) {}
 
-  // Returns true if the point has a new leaf, which refers to `slot` until remove() returns it.
+  // Inserts a point. Returns true if it made a new leaf, which uses `slot` until remove() returns
+  // the slot.
   bool insert(uint32_t slot, const PointStore& points);
-  // Removes one point that equals `point`. Returns the slot of its leaf if that has gone, too.
+  // Removes one point that equals `point`. Returns the slot of its leaf if the leaf was removed,
+  // too.
   // Requires: such a point was inserted.
   std::optional<uint32_t> remove(std::span<const float> point, const PointStore& points);
 
   double score(const float* point, const PointStore& points) const;
-  // Adds the parts of the score that each dimension causes to `parts`; their sum is the score. A
-  // point that the tree has is attributed by the boxes of its siblings: as if its leaf were absent.
+  // Adds the contribution of each dimension to the score to `parts`; their sum is the score. A
+  // point that is in the tree is attributed by the boxes of its siblings, as if its leaf were
+  // absent.
   void attribute(const float* point, const PointStore& points, std::span<double> parts) const;
 
   uint32_t mass() const { return root_ == kNone ? 0 : mass_of(root_); }
   size_t leaves() const { return leaves_.size() - free_leaves_.size(); }
   Ref root() const { return root_; }
-  uint64_t random_state() const { return random_.state(); }  // the seed of what follows
+  uint64_t random_state() const { return random_.state(); }  // the seed for later insertions
   const Node& node(Ref ref) const { return nodes_[size_t(ref)]; }
   const Leaf& leaf(Ref ref) const { return leaves_[size_t(~ref)]; }
   const float* low(Ref ref) const { return boxes_.data() + size_t(ref) * 2 * dimensions_; }
   const float* high(Ref ref) const { return low(ref) + dimensions_; }
   static bool is_leaf(Ref ref) { return ref < 0; }
 
-  // For the reader of model files: appends a node or leaf without a parent, and joins them from the
-  // leaves up. join() returns false where a point is on the wrong side of the cut.
+  // For the reader of model files, which builds a tree from the leaves up. append_leaf() appends a
+  // leaf without a parent. join() joins two subtrees, and returns nothing if a point is on the
+  // wrong side of the cut.
   Ref append_leaf(uint32_t slot, uint32_t mass);
   std::optional<Ref> join(uint32_t dimension, float cut, Ref left, Ref right,
                           const PointStore& points);
@@ -113,7 +118,8 @@ class CutTree {
   void replace_child(Ref parent, Ref from, Ref to);
   void update_box(Ref ref, const PointStore& points);
   void split_off(Ref at, Ref added, const Cut& cut, const PointStore& points);
-  // Cuts the part of the extended box that is outside of the box, at `offset` of its excess.
+  // Returns the cut through the part of the extended box outside of the box, at `offset` of the
+  // excess.
   Cut cut_outside(const float* low, const float* high, const float* point, double offset) const;
   double leaf_score(Ref ref, const float* point, size_t depth, const PointStore& points,
                     bool& equal) const;

@@ -15,7 +15,7 @@ using testing::expect_consistent;
 using testing::Multiset;
 using testing::Point;
 
-// A tree with its points, as Forest has them.
+// A tree and its points, as in Forest.
 struct Planted {
   PointStore points;
   CutTree tree;
@@ -34,7 +34,8 @@ struct Planted {
   }
 };
 
-// `grid` 0: any value; else few different values, with many equal points.
+// Returns a random point. With `grid` 0 it has any values, else one of few values, so many points
+// are equal.
 Point random_point(SeededRandom& random, size_t dimensions, uint64_t grid) {
   Point point(dimensions);
   for (float& value : point)
@@ -118,7 +119,7 @@ TEST(CutTree, AttributionAddsUpToTheScore) {
   }
 }
 
-TEST(CutTree, AnOutlierIsAttributedToItsDimension) {
+TEST(CutTree, AttributesAnOutlierToItsDimension) {
   SeededRandom random(1);
   Planted planted(3, 9);
   for (int i = 0; i < 100; ++i) planted.insert(random_point(random, 3, 0));
@@ -148,7 +149,7 @@ TEST(CutTree, CutsAreDistributedByRangesInAnyOrder) {
   }
 }
 
-TEST(CutTree, NeighbouringAndExtremeFloatsAreCutApart) {
+TEST(CutTree, SeparatesNeighbouringAndExtremeFloats) {
   const float next = std::nextafter(1.0f, 2.0f);
   const float largest = std::numeric_limits<float>::max();
   const std::vector<std::pair<float, float>> pairs = {

@@ -11,9 +11,10 @@
 namespace trainyard::forest {
 namespace {
 
-// Rows that update() adds do not belong to an object.
+// Identifies rows that update() adds, which do not belong to an object.
 constexpr uint64_t kStream = fnv1a("stream");
-constexpr size_t kBlock = 64;  // points that one tree scores while it is in the caches
+// points that are scored with one tree while the tree is in the caches
+constexpr size_t kBlock = 64;
 
 bool has_smaller_key(const Sampled& a, const Sampled& b) { return a.key < b.key; }
 
@@ -29,9 +30,9 @@ Forest::Forest(const ForestOptions& options) : options_(options), points_(option
   samples_.resize(options.trees);
 }
 
-Forest Forest::of_sample(const ForestOptions& options, std::span<const float> points,
-                         std::vector<std::vector<Sampled>> samples, uint64_t rows_seen,
-                         size_t threads) {
+Forest Forest::from_sample(const ForestOptions& options, std::span<const float> points,
+                           std::vector<std::vector<Sampled>> samples, uint64_t rows_seen,
+                           size_t threads) {
   Forest forest(options);
   CHECK(samples.size() == options.trees, "each tree has a sample");
   for (size_t at = 0; at < points.size(); at += options.dimensions)
@@ -56,7 +57,7 @@ Forest Forest::of_sample(const ForestOptions& options, std::span<const float> po
   return forest;
 }
 
-Forest Forest::of_parts(const ForestOptions& options, Parts parts) {
+Forest Forest::from_parts(const ForestOptions& options, Parts parts) {
   Forest forest(options);
   forest.trees_ = std::move(parts.trees);
   forest.samples_ = std::move(parts.samples);
@@ -94,7 +95,8 @@ void Forest::replace(size_t tree, uint32_t slot, uint64_t key) {
     if (const auto leaf = trees_[tree].remove(points_.point(old), points_)) points_.release(*leaf);
     points_.release(old);
   }
-  // Weighted keys of a very long stream are rounded to equal ones. A sample has an order.
+  // In a very long stream, weighted keys may be rounded to equal numbers, but a sample has an
+  // order.
   while (std::ranges::find(sample, key, &Sampled::key) != sample.end()) ++key;
   sample.push_back({key, slot});
   std::push_heap(sample.begin(), sample.end(), has_smaller_key);

@@ -1,4 +1,4 @@
-// Samples, streams, and models of forests.
+// Tests samples, streams, and model files of forests.
 #include "forest/trees/forest.hpp"
 
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST(Forest, EachTreeHasTheRowsWithTheSmallestKeys) {
 }
 
 // 40 trees x 5 of 100 rows: each row is expected in 2 samples, whatever its position.
-TEST(Forest, RowsAreSampledUniformly) {
+TEST(Forest, SamplesRowsUniformly) {
   std::vector<Point> rows;
   for (int i = 0; i < 100; ++i) rows.push_back({float(i)});
   std::vector<int> counts(100);
@@ -84,7 +84,7 @@ TEST(Forest, RowsAreSampledUniformly) {
   EXPECT_NEAR(first_half, 10'000, 350);
 }
 
-TEST(Forest, ATimeDecayPrefersRecentRows) {
+TEST(Forest, PrefersRecentRowsWithATimeDecay) {
   std::vector<Point> rows;
   for (int i = 0; i < 1000; ++i) rows.push_back({float(i)});
   const auto mean_row = [&](double decay) {
@@ -100,7 +100,7 @@ TEST(Forest, ATimeDecayPrefersRecentRows) {
   EXPECT_GT(mean_row(0.1), 970);
 }
 
-TEST(Forest, ABatchHasTheScoresOfSinglePoints) {
+TEST(Forest, ScoresABatchLikeSinglePoints) {
   const Forest forest = streamed(kSmall, random_rows(200, 3, 2));
   const auto queries = random_rows(150, 3, 3);
   std::vector<float> flat;
@@ -145,13 +145,13 @@ TEST(ForestModel, RoundTripsAndContinues) {
   ASSERT_NO_FATAL_FAILURE(expect_samples_in_trees(*read));
 }
 
-TEST(ForestModel, AnEmptyForestIsRead) {
+TEST(ForestModel, ReadsAnEmptyForest) {
   const auto read = decode_forest(encode_forest(Forest(kSmall)));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->score(Point{1, 2, 3}), 0);
 }
 
-TEST(ForestModel, DamageIsReported) {
+TEST(ForestModel, ReportsDamage) {
   const std::string bytes = encode_forest(streamed(kSmall, random_rows(40, 3, 8)));
   for (size_t size = 0; size < bytes.size(); size += 7)
     EXPECT_FALSE(decode_forest(bytes.substr(0, size)));

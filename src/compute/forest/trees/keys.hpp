@@ -1,9 +1,10 @@
-// Derives random numbers from identities, so that they do not depend on which host reads a row, or
-// when.
+// Derives random numbers from the identities of rows, so that they do not depend on which host
+// reads a row, or when.
 //
-// The sample of a tree is the rows with the smallest keys of that tree. A key is a hash of seed,
-// tree and row: uniform like a random number, and equal on every host. The smallest keys of a union
-// are among the smallest keys of its parts, so reservoirs of several hosts are merged exactly.
+// The sample of a tree consists of the rows with the smallest keys of that tree. A key is a hash of
+// seed, tree and row: it is uniform like a random number, and equal on every host. The smallest
+// keys of a union are among the smallest keys of its parts, so samples of several hosts can be
+// merged exactly.
 //
 // Sources: "bottom-k" sampling, E. Cohen and H. Kaplan, "Summarizing data using bottom-k sketches",
 // PODC 2007; weighted keys, P. Efraimidis and P. Spirakis, "Weighted random sampling with a
@@ -51,15 +52,16 @@ constexpr uint64_t key_of(uint64_t row_hash, uint64_t tree_salt) {
 inline uint64_t weighted_key(uint64_t uniform, double log_weight) {
   const double fraction = (double(uniform >> 11) + 0.5) * 0x1p-53;  // in (0, 1)
   const double order = std::log(-std::log(fraction)) - log_weight;
-  const auto bits = std::bit_cast<uint64_t>(order);  // ordered as the number is
+  // in the order of the numbers, apart from the sign
+  const auto bits = std::bit_cast<uint64_t>(order);
   return bits >> 63 ? ~bits : bits | uint64_t{1} << 63;
 }
 
-// Random numbers of one tree, in order.
+// A RandomStream is the sequence of random numbers of one tree.
 class RandomStream {
  public:
   explicit RandomStream(uint64_t seed = 0) : state_(seed) {}
-  // Uniform in [0, 1).
+  // Returns the next number, uniform in [0, 1).
   double fraction() { return double(mix(state_ += kGolden) >> 11) * 0x1p-53; }
   uint64_t state() const { return state_; }
 

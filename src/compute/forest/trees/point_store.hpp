@@ -1,8 +1,8 @@
-// A PointStore holds the points of a forest once, whichever trees have them.
+// A PointStore stores each point of a forest once, for all trees that have it.
 //
-// Threads: confined to one, except that at() may be called from anywhere while nothing is added or
-// released. Errors: none; the caller limits the number of points. Lifetime: a point lives until its
-// last reference is released; its slot is then used again.
+// Threads: confined to one, except that at() may be called from any thread while nothing is added
+// or released. Errors: none; the caller limits the number of points. Lifetime: a point lives until
+// its last reference is released; its slot is then used again.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class PointStore {
     return uint32_t(references_.size() - 1);
   }
   void keep(uint32_t slot) { ++references_[slot]; }
-  // Returns true when it was the last reference.
+  // Releases a reference. Returns true if it was the last one.
   bool release(uint32_t slot) {
     CHECK(references_[slot] > 0, "a reference is released once");
     if (--references_[slot] > 0) return false;
@@ -44,7 +44,7 @@ class PointStore {
   const float* at(uint32_t slot) const { return values_.data() + size_t(slot) * dimensions_; }
   std::span<const float> point(uint32_t slot) const { return {at(slot), dimensions_}; }
   size_t dimensions() const { return dimensions_; }
-  // The number of slots in use or free: all slots are less.
+  // Returns the number of slots, in use or free.
   size_t slots() const { return references_.size(); }
   size_t size() const { return references_.size() - free_.size(); }
   bool is_used(uint32_t slot) const { return references_[slot] > 0; }
