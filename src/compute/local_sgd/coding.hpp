@@ -1,10 +1,10 @@
 // Encodes outer gradients for the slow links between regions.
 //
-// A lossy coding drops part of its input. The caller keeps that part and adds it to the next input
-// (Replica does), so a coding has no state.
+// A lossy coding drops part of its input. The caller (Replica) stores that part and adds it to the
+// next input, so a coding has no state.
 //
-// Threads: plain values, pure functions. Errors: corrupt, when the bytes do not encode as many
-// numbers as expected.
+// Threads: plain values, pure functions. Errors: corrupt, if the bytes do not encode the expected
+// number of numbers.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 namespace trainyard::local_sgd {
 
 enum class Coding : uint8_t {
-  f32,   // unchanged: 4 bytes a number
+  f32,   // unchanged: 4 bytes per number
   f16,   // 2 bytes; for gradients between 1e-7 and 6e4
   bf16,  // 2 bytes, the range of f32
   int8,  // 1 byte, and a scale for each block (compress/int8.hpp)

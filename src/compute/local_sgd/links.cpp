@@ -18,14 +18,14 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// regions that start together miss each other by about this
+// About the time by which regions that start together miss each other.
 constexpr Duration kConnectRetryFirst = 20ms;
-// the longest additional wait of a region that comes back
+// The longest additional wait for a region that comes back.
 constexpr Duration kConnectRetryMax = 1s;
-constexpr Duration kConnectAttemptMax =
-    10s;  // two lost packets on a long link; the next attempt resolves the name again
+// Allows for two lost packets on a long link; the next attempt resolves the name again.
+constexpr Duration kConnectAttemptMax = 10s;
 constexpr Duration kHandshakeMax = 30s;  // several round trips on the slowest link
-// unauthenticated connections; further ones wait in the kernel
+// Unauthenticated connections; further connections wait in the kernel.
 constexpr size_t kUnauthenticatedMax = 64;
 constexpr size_t kReadBytes = 256 * 1024;  // per read: the bytes in flight on a long link
 

@@ -1,13 +1,13 @@
-// Connects the leaders of regions: one link between each two of them, which may break and come
-// back.
+// Connects the leaders of regions. There is one link between each two of them, which is made again
+// after it breaks.
 //
-// Each leader listens at its own endpoint and connects to the regions before it, repeatedly until
-// it succeeds. On each connection both sides send a hello and then a proof of the shared secret, as
-// ranks do (docs/formats/ranks.md); messages follow. They are encrypted when all regions have that
-// option (docs/decisions/18). All I/O happens inside wait(): a region that computes for minutes
-// answers after that.
+// Each leader listens at its own endpoint and connects to the regions with lower numbers,
+// repeatedly until it succeeds. On each connection both sides send a hello and then a proof of the
+// shared secret, as ranks do (docs/formats/ranks.md); messages follow. They are encrypted if all
+// regions have that option (docs/decisions/18). All I/O happens inside wait(): a region that
+// computes for minutes answers afterwards.
 //
-// A region whose process dies is noticed at once; one whose machine or network fails, after
+// The end of a region's process is noticed at once; a failure of its machine or network after
 // kDeadPeerMax.
 //
 // Threads: confined to one. Errors: cancelled; errors of listening. Failures of a link are events.
@@ -46,7 +46,7 @@ struct LinkOptions {
 struct LinkEvent {
   enum class Kind { linked, lost, message } kind = Kind::message;
   uint32_t region = 0;
-  std::string text;  // the message; or why the link was lost
+  std::string text;  // the message, or why the link was lost
 };
 
 // Bytes over all links, with frame headers and handshakes, without the overhead of TLS and TCP.
@@ -57,26 +57,26 @@ struct LinkTraffic {
 
 class Links {
  public:
-  // Listens. Errors: unavailable while the own host name does not resolve or its address is not
-  // configured yet.
+  // Listens. Errors: unavailable while this region's host name does not resolve or its address is
+  // not configured yet.
   static Result<std::unique_ptr<Links>> open(LinkOptions options);
   ~Links();  // sends goodbye frames
   Links(const Links&) = delete;
   Links& operator=(const Links&) = delete;
 
-  // Returns the events in order; waits at most this long for the first one.
+  // Returns the events in order; waits at most `at_most` for the first one.
   Result<std::vector<LinkEvent>> wait(Duration at_most);
-  // Queues a message, which wait() sends; ignored when there is no link.
+  // Queues a message, which wait() sends. Without a link, the message is dropped.
   void send(uint32_t region, std::string_view message);
   // Closes a link; the next wait() reports it.
   void close(uint32_t region, std::string why);
 
   bool all_sent() const;
-  // True while a handshake with another region is in progress: worth a short wait.
+  // Returns true while a handshake with another region is in progress, which is worth a short wait.
   bool is_handshaking() const;
   LinkTraffic traffic() const { return traffic_; }
   std::string name_of(uint32_t region) const;  // "region 1 (host:7831)"
-  // Why the last attempt to connect to a region failed. Requires: a region before this one.
+  // Returns why the last attempt to connect to a region failed. Requires: region < this region.
   std::string last_failure(uint32_t region) const { return attempts_[region].last_failure; }
 
  private:
@@ -84,9 +84,8 @@ class Links {
   // A connection, from its first packet until it is a link.
   struct Connection {
     collectives::Wire wire;
-    std::optional<uint32_t>
-        // known from the peer's hello on, or from the start when this side connects
-        region;
+    // known from the start if this side connects, else after the peer's hello
+    std::optional<uint32_t> region;
     bool outgoing = false;  // this side connects
     bool connected = false;
     bool secured = false;  // the TLS handshake is over, or not needed
@@ -118,8 +117,8 @@ class Links {
   bool finish_handshake(Connection& connection);
   void push(Connection& connection);
   void pull(Connection& connection);
-  // Takes the next whole frame from the bytes that were read; false when there is none, or the
-  // connection is now broken.
+  // Removes the next whole frame from the bytes that were read. Returns false if there is none, or
+  // if the connection is now broken.
   bool next_frame(Connection& connection, collectives::FrameKind& kind, std::string& payload);
   void handle(Connection& connection, collectives::FrameKind kind, std::string payload);
   void handle_hello(Connection& connection, std::string_view payload);
@@ -135,7 +134,7 @@ class Links {
   const std::shared_ptr<const collectives::TlsKey> key_;  // null: not encrypted
   collectives::Socket listener_;
   std::vector<std::unique_ptr<Connection>> connections_;
-  std::vector<Attempt> attempts_;  // by region, those before this one
+  std::vector<Attempt> attempts_;  // by region; lower regions only
   std::vector<LinkEvent> events_;
   LinkTraffic traffic_;
 };

@@ -17,7 +17,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 // for a handshake in progress: a few round trips on a long link
 constexpr Duration kSettleMax = 300ms;
-constexpr Duration kRemindInterval = 5s;  // the longest delay when two messages crossed
+constexpr Duration kRemindInterval = 5s;  // the longest delay after two messages have crossed
 // to be admitted again; then the reachable regions found a group
 constexpr Duration kRejoinTimeout = 15s;
 // between the join deadlines of the first and the last region
@@ -139,7 +139,7 @@ class LocalSgd::Impl {
       progress_at_ = SteadyClock::now();
       const std::string name = links_->name_of(event.region);
       if (event.kind == LinkEvent::Kind::linked) {
-        news_.push_back(name + " is here");
+        news_.push_back(name + " connected");
         region_group_.linked(event.region);
       } else if (event.kind == LinkEvent::Kind::lost) {
         news_.push_back("lost " + name + ": " + event.text);
@@ -162,7 +162,7 @@ class LocalSgd::Impl {
     const auto now = SteadyClock::now();
     if (now - reminded_at_ >= kRemindInterval && now - progress_at_ >= kRemindInterval) {
       reminded_at_ = now;
-      region_group_.remind();
+      region_group_.resend_state();
     }
     if (!region_group_.is_member()) return check_joining(now);
     joining_since_.reset();
@@ -185,7 +185,7 @@ class LocalSgd::Impl {
     if (was_member_ && waited >= kRejoinTimeout) region_group_.form_with(1);
     if (waited < options_.join_deadline) return ok();
     if (options_.regions_min > 0) region_group_.form_with(uint32_t(options_.regions_min));
-    // Another region may be the one to found, and its deadline may end a little later.
+    // Another region may found the group, and its deadline may end a little later.
     if (region_group_.is_member() ||
         (options_.regions_min > 0 && waited < options_.join_deadline + kFoundingMax))
       return ok();
@@ -196,7 +196,7 @@ class LocalSgd::Impl {
       if (region < uint32_t(options_.region)) missing += " [" + links_->last_failure(region) + "]";
     }
     return unavailable(
-        (missing.empty() ? "no region admitted this one" : missing + " did not come") + " within " +
+        (missing.empty() ? "no region admitted this one" : missing + " did not join") + " within " +
         std::to_string(options_.join_deadline.count()) + " ms");
   }
 
@@ -243,7 +243,7 @@ Result<std::unique_ptr<LocalSgd>> LocalSgd::join(LocalSgdOptions options,
                            message_bytes_max(parameters.size()),
                            options.cancelled};
   auto links = Links::open(link_options);
-  // Retries while the own host name does not resolve or its address is not configured yet.
+  // Retries while this region's host name does not resolve or its address is not configured yet.
   while (!links && links.error().kind == Kind::unavailable && SteadyClock::now() < deadline) {
     if (options.cancelled && options.cancelled())
       return cancelled("cancelled while waiting for this region's address");

@@ -1,4 +1,4 @@
-// Trains in regions that are connected by slow links: each region trains by itself, and rarely they
+// Trains in regions that are connected by slow links: each region trains separately, and all rarely
 // average their parameters (local SGD).
 //
 //   auto regions = TRY(LocalSgd::join({.leaders = {{"eu.example", 7840}, {"us.example", 7840}},
@@ -9,18 +9,18 @@
 //   }
 //   TRY(regions->finish());
 //
-// One rank of each region, its leader, holds this object; it passes the parameters to the other
-// ranks of its region (Group::broadcast). An allreduce of float32 gradients after each step costs 2
+// One rank of each region, the leader, owns a LocalSgd, and sends the parameters to the other ranks
+// of its region (Group::broadcast). An allreduce of float32 gradients after each step costs 2
 // (regions - 1) * 4 P bytes between regions; a round of H steps costs 2 (regions - 1) * 2 P with
 // two-byte codings: 1/(2 H) of it.
 //
-// A region may vanish at any time: the others continue without it. When it rejoins (with equally
-// many parameters), it gets their parameters and continues with them; round() then returns their
-// round. region_group.hpp has the rules.
+// A region may be lost at any time: the others continue without it. When it rejoins (with the same
+// number of parameters), it gets their parameters and continues with them; round() then returns
+// their round. region_group.hpp has the rules.
 //
 // Threads: confined to one.
-// Errors:  unavailable, naming the regions that did not come; conflict, when another region refuses
-//          this one; invalid, when a parameter is NaN or infinite; cancelled.
+// Errors:  unavailable, naming the regions that did not join; conflict, if another region rejects
+// this one; invalid, if a parameter is NaN or infinite; cancelled.
 #pragma once
 
 #include <functional>
@@ -42,17 +42,17 @@ struct LocalSgdOptions {
   std::vector<collectives::Endpoint> leaders;
   int region = 0;                // index of this region in `leaders`
   std::string shared_value;      // the secret; as in TcpOptions
-  bool encrypt = false;          // the links, as in TcpOptions; equal in all regions
+  bool encrypt = false;          // as in TcpOptions; equal in all regions
   OuterSettings outer;           // equal in all regions
-  Coding coding = Coding::bf16;  // of the gradients that this region sends
+  Coding coding = Coding::bf16;  // for the gradients that this region sends
   // Text that the founding region sends to all, for instance the number of rounds. Limit:
   // kCharterBytesMax.
   std::string charter;
-  // Time that the other regions have to start. After it, regions_min regions are enough to begin; a
-  // region that is not admitted by then gives up.
+  // The time that the other regions have to start. After it, regions_min regions suffice to begin,
+  // and a region that has not been admitted fails.
   Duration join_deadline = 10min;
   int regions_min = 0;  // 0: all of them
-  // Time after which the others continue without a region that is linked but sends nothing.
+  // The time after which the others continue without a region that is connected but sends nothing.
   Duration round_timeout = 10min;
   std::function<bool()> cancelled;  // called while waiting; may be empty
 };
@@ -60,7 +60,7 @@ struct LocalSgdOptions {
 struct Round {
   uint64_t number = 0;  // completed rounds
   int regions = 0;      // members of the group
-  // the own parameters were not used: the others were ahead, or this region was away
+  // this region's parameters were replaced by the others', because it was behind or not connected
   bool caught_up = false;
 };
 
@@ -71,24 +71,25 @@ struct RegionTraffic {
 
 class LocalSgd {
  public:
-  // Joins the other regions. Sets `parameters` to theirs when they have begun already, else to
-  // those of the founding region.
+  // Joins the other regions. Sets `parameters` to theirs if they have already begun training, else
+  // to the founding region's.
   static Result<std::unique_ptr<LocalSgd>> join(LocalSgdOptions options,
                                                 std::span<float> parameters);
-  ~LocalSgd();  // leaves; the others continue
+  ~LocalSgd();  // leaves the other regions, which continue
 
-  // Offers `parameters` with a weight (samples seen since the last round), and sets them to the
-  // mean of the regions, or to the parameters of the others when those are ahead.
+  // Averages `parameters` with the other regions, weighted by `weight` (samples since the last
+  // round). If the others are ahead, sets `parameters` to theirs instead.
   Result<Round> average(std::span<float> parameters, double weight);
   // Call after the last round: waits until every reachable region has it too.
   Result<void> finish();
 
   uint64_t round() const;
   const std::string& charter() const;
-  // The number of members, including this region.
+  // Returns the number of members, including this region.
   int size() const;
   RegionTraffic traffic() const;
-  // Log lines since the last call: which regions joined, which were lost and why.
+  // Returns the log lines since the last call: regions that connected, and regions that were lost,
+  // with the reason.
   std::vector<std::string> take_news();
 
  private:
@@ -97,7 +98,7 @@ class LocalSgd {
   std::unique_ptr<Impl> impl_;
 };
 
-// The number of bytes that a round sends on all links together.
+// Returns the number of bytes that a round sends on all links together.
 size_t round_bytes(Coding coding, size_t parameters, int regions);
 
 }  // namespace trainyard::local_sgd

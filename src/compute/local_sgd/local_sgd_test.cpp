@@ -1,4 +1,4 @@
-// Trains regions over loopback: as threads, and as processes where some are killed.
+// Trains regions over loopback: as threads, and as processes of which some are killed.
 #include "local_sgd/local_sgd.hpp"
 
 #include <arpa/inet.h>
@@ -38,7 +38,8 @@ LocalSgdOptions options(const std::vector<collectives::Endpoint>& leaders, int r
   return options;
 }
 
-// Trains a region between two rounds: moves its parameters towards values of its own.
+// Simulates the training of a region between two rounds: moves its parameters towards
+// region-specific values.
 void train(std::vector<float>& parameters, int region, uint64_t round) {
   for (size_t i = 0; i < parameters.size(); ++i) {
     const float aim = float((i * 7 + size_t(region) * 13 + round) % 17) / 16.0f;
@@ -46,7 +47,7 @@ void train(std::vector<float>& parameters, int region, uint64_t round) {
   }
 }
 
-TEST(LocalSgd, EndWithEqualParametersAndSendTheBytesOfTheFormula) {
+TEST(LocalSgd, RegionsEndWithEqualParametersAndSendTheDocumentedBytes) {
   constexpr uint64_t rounds = 5;
   for (int count = 1; count <= 4; ++count) {
     const auto leaders = endpoints(count);
@@ -93,13 +94,13 @@ TEST(LocalSgd, EndWithEqualParametersAndSendTheBytesOfTheFormula) {
     const size_t members = frame(local_sgd::Hello{0, false, Members(size_t(count))});
     EXPECT_GE(sent, rounds_bytes + 2 * size_t(count - 1) * handshake);
     EXPECT_LE(sent, rounds_bytes + directions * (handshake + members));
-    // A goodbye may cross with the end of its sender's or its receiver's count.
+    // A goodbye may be sent or received after its sender or its receiver has read the counters.
     EXPECT_LE(received, sent + directions * collectives::kFrameHeaderBytes);
     EXPECT_GE(received + directions * collectives::kFrameHeaderBytes, sent);
   }
 }
 
-TEST(LocalSgd, CostA200thOfAnAllreduceAfterEachOf100Steps) {
+TEST(LocalSgd, SendsA200thOfTheBytesOfAnAllreducePerStepWith100Steps) {
   constexpr size_t parameters = 1'000'000;
   for (const int regions : {2, 3, 8}) {
     const double each_step = 2.0 * (regions - 1) * 4 * double(parameters);
@@ -108,7 +109,7 @@ TEST(LocalSgd, CostA200thOfAnAllreduceAfterEachOf100Steps) {
   }
 }
 
-TEST(LocalSgd, ARegionThatNeverComesIsNamedAndRegionsMinOthersBeginWithoutIt) {
+TEST(LocalSgd, NamesARegionThatNeverJoinsAndBeginsWithRegionsMinOthers) {
   const auto leaders = endpoints(3);
   for (const int regions_min : {0, 2}) {
     std::vector<std::thread> threads;
@@ -136,7 +137,7 @@ TEST(LocalSgd, ARegionThatNeverComesIsNamedAndRegionsMinOthersBeginWithoutIt) {
   }
 }
 
-TEST(LocalSgd, ADifferentModelSecretOrInvalidOptionsAreRejected) {
+TEST(LocalSgd, RejectsADifferentModelOrSecretAndInvalidOptions) {
   const auto leaders = endpoints(2);
   // A refusal arrives at once; a wrong secret ends with the join deadline.
   const auto fail = [&](size_t parameters_here, const std::string& secret, Duration deadline) {
@@ -164,7 +165,7 @@ TEST(LocalSgd, ADifferentModelSecretOrInvalidOptionsAreRejected) {
   EXPECT_EQ(LocalSgd::join(options(leaders, 0), {}).error().kind, Kind::invalid);
 }
 
-TEST(LocalSgd, UnauthenticatedConnectionsDoNoHarm) {
+TEST(LocalSgd, IgnoresUnauthenticatedConnections) {
   const auto leaders = endpoints(2);
   std::atomic<bool> connected = false;
   std::thread intruder([&] {
@@ -199,7 +200,7 @@ TEST(LocalSgd, UnauthenticatedConnectionsDoNoHarm) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(LocalSgd, EncryptWhenAllHaveTheOptionAndFailWhenOnlySomeHave) {
+TEST(LocalSgd, EncryptsIfAllRegionsHaveTheOptionAndFailsIfOnlySomeHave) {
   const auto join_both = [&](const std::vector<collectives::Endpoint>& leaders, bool first,
                              bool second, Duration deadline) {
     std::vector<Result<void>> results(2, ok());
@@ -246,8 +247,8 @@ constexpr int kRegionsCount = 3;
 
 // Memory that the processes of the regions share with the test.
 struct SharedState {
-  std::atomic<uint64_t> round[kRegionsCount];  // of each, after the last average()
-  std::atomic<int> size[kRegionsCount];        // of the group, as each region sees it
+  std::atomic<uint64_t> round[kRegionsCount];  // by region, after its last average()
+  std::atomic<int> size[kRegionsCount];        // members of the group, as seen by each region
   std::atomic<uint64_t> rounds_of_all;         // the round after which all regions end
   std::atomic<uint64_t> digest[kRegionsCount];
 };
@@ -300,7 +301,7 @@ class KilledRegion : public ::testing::TestWithParam<int> {
     children_[region] = child;
   }
   virtual LocalSgdOptions options_of(int region) { return options(leaders_, region); }
-  // True within a minute, or the test fails.
+  // Waits until is_true() returns true; the test fails after a minute.
   void wait_for(const char* what, const std::function<bool()>& condition) {
     for (int look = 0; look < 60'000; ++look) {
       if (condition()) return;

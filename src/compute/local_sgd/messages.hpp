@@ -1,4 +1,4 @@
-// Defines the messages between the leaders of regions and how they are encoded.
+// Defines the messages between the leaders of regions, and their encoding.
 //
 // A message is the payload of a data frame (transport/tcp/frame.hpp, operation and label 0): a kind
 // byte, then the fields in order (base/bytes/fields.hpp). Rounds count completed averaging rounds.
@@ -18,26 +18,26 @@
 
 namespace trainyard::local_sgd {
 
-// Regions by seniority: the first reachable one leads.
+// Regions in the order of seniority. The first reachable one leads.
 using Members = std::vector<uint32_t>;
 
-// The sender is a member of this group. Sent to every newly linked region, and to a leader that may
-// not know it.
+// States that the sender is a member of this group. Sent to every newly linked region, and to a
+// leader that may not know it.
 struct Hello {
   uint64_t round = 0;
   bool finished = false;
   Members members;
 };
-// The sender wants to become a member.
+// States that the sender wants to become a member.
 struct Join {
   uint64_t round = 0;
-  uint64_t digest = 0;  // of charter, round, parameters and outer state
+  uint64_t digest = 0;  // digest of charter, round, parameters and outer state
   uint64_t parameters = 0;
 };
 // The outer gradient of a region, for the leader.
 struct Offer {
   uint64_t round = 0;   // the round to which it belongs: completed rounds + 1
-  uint64_t digest = 0;  // of the parameters from which it was computed
+  uint64_t digest = 0;  // digest of the parameters from which it was computed
   double weight = 0;
   Coding coding = Coding::f32;
   std::string gradient;
@@ -49,8 +49,8 @@ struct Averaged {
   Coding coding = Coding::f32;
   std::string gradient;
 };
-// The complete state, for a region that joins or is behind. The three texts are empty when the
-// region has it already, as its digest shows.
+// The complete state, for a region that joins or is behind. The three texts are empty if the region
+// already has this state, as its digest shows.
 struct Snapshot {
   uint64_t round = 0;
   Members members;
@@ -58,11 +58,11 @@ struct Snapshot {
   std::string parameters;  // f32
   std::string velocity;    // f32
 };
-// The receiver cannot be a member.
+// States that the receiver cannot be a member.
 struct Refuse {
   std::string why;
 };
-// The sender has seen the last round, and stays until the receiver has.
+// States that the sender has the last round, and stays until the receiver has it.
 struct Done {
   uint64_t round = 0;
 };

@@ -12,8 +12,8 @@
 //   learning_rate 0.7, momentum 0.6..0.9    DiLoCo: few rounds, with most of the accuracy of many
 //
 // Threads: pure functions on plain values. Errors: none; requirements are checked. Every region
-// computes a step from equal bytes and must get equal bits, on every machine: compiled without
-// contraction (CMakeLists.txt).
+// computes a step from equal bytes and must get equal bits, on every machine. So the code is
+// compiled without contraction (CMakeLists.txt).
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,12 @@ namespace trainyard::local_sgd {
 
 struct OuterSettings {
   float learning_rate = 0.7f;
-  // 0.9 suits hundreds of rounds. With some dozens of rounds it overshoots; 0.6 loses no accuracy
+  // 0.9 suits hundreds of rounds, but overshoots with some dozens of rounds. 0.6 loses no accuracy
   // on the digits example.
   float momentum = 0.6f;
 };
 
-// The state between rounds; a joining region needs it and the parameters.
+// The state between rounds. A joining region needs it in addition to the parameters.
 struct OuterState {
   std::vector<float> velocity;
 };
@@ -37,7 +37,7 @@ struct OuterState {
 class OuterOptimiser {
  public:
   explicit OuterOptimiser(OuterSettings settings) : settings_(settings) {}
-  // Requires: all three have equal sizes.
+  // Applies an outer step in place. Requires: parameters, velocity and gradient have equal sizes.
   void step(std::span<float> parameters, OuterState& state, std::span<const float> gradient) const;
 
  private:
@@ -46,12 +46,12 @@ class OuterOptimiser {
 
 // The outer gradient of one region and its weight in the mean.
 struct Share {
-  double weight = 0;  // for instance samples seen; relative to the other weights
+  double weight = 0;  // relative to the other weights; for instance, samples seen
   std::vector<float> gradient;
 };
 
-// Returns the weighted mean, summed in the order of the shares; the unweighted mean when all
-// weights are 0.
+// Returns the weighted mean, summed in the order of the shares; the unweighted mean if all weights
+// are 0.
 // Requires: at least one share; equal sizes; no weight is negative.
 std::vector<float> weighted_mean(std::span<const Share> shares);
 

@@ -9,7 +9,7 @@
 namespace trainyard::local_sgd {
 namespace {
 
-TEST(OuterOptimiser, GivesTheMeanOfTheRegionsWithAFullStepAndNoMomentum) {
+TEST(OuterOptimiser, ReturnsTheMeanWithLearningRateOneAndNoMomentum) {
   const std::vector<float> start = {1, 2};
   const std::vector<float> trained[] = {{2, 2}, {4, -2}};  // weights 3 and 1
   std::vector<Share> shares;
@@ -80,7 +80,7 @@ TEST(Coding, DecodesWithinItsPrecisionAndRejectsOtherSizes) {
   EXPECT_FALSE(parse_coding("int4"));
 }
 
-TEST(Replica, RoundingErrorsOfTheCodingAreAddedToLaterOffers) {
+TEST(Replica, AddsRoundingErrorsOfTheCodingToLaterOffers) {
   // A step of 1 + 2^-9 is rounded to 1 in bf16; the rounding errors add up and are sent with a
   // later offer.
   const float step = 1 + 0x1p-9f;

@@ -25,7 +25,7 @@ uint32_t RegionGroup::leader() const {
   return members_.front();
 }
 
-// members_ holds linked regions only, so its first one is reachable.
+// members_ contains only linked regions, so its first one is reachable.
 void RegionGroup::remove(uint32_t peer) {
   offers_.erase(peer);
   const auto found = std::find(members_.begin(), members_.end(), peer);
@@ -61,7 +61,7 @@ void RegionGroup::lost(uint32_t peer) {
   joiners_.erase(peer);
   done_.erase(peer);
   remove(peer);
-  // This peer may have been about to admit this region.
+  // This peer may have been the leader that was to admit this region.
   if (!is_member()) request_to_join();
   step();
 }
@@ -77,14 +77,14 @@ void RegionGroup::form_with(uint32_t regions_min) {
   step();
 }
 
-void RegionGroup::remind() {
+void RegionGroup::resend_state() {
   if (!is_member()) return request_to_join();
   for (const uint32_t each : waited_for()) send(each, hello());
 }
 
 void RegionGroup::offer(Offer own) {
   CHECK(is_member() && !own_offer_ && !finished_,
-        "only a member may offer, and one offer at a time");
+        "only a member may send an offer, and only one at a time");
   own_offer_ = std::move(own);
   if (leader() != region_) send(leader(), *own_offer_);
   step();
@@ -149,7 +149,7 @@ void RegionGroup::handle(uint32_t peer, const Hello& hello) {
   if (includes_us && is_member(peer) && one_group) {
     // The peer has applied a mean that was lost on its way here.
     if (hello.round > replica_.round()) return rejoin();
-    // The offer may have reached the peer before it knew that it leads.
+    // The offer may have reached the peer before the peer knew that it leads.
     if (peer == leader() && own_offer_) send(peer, *own_offer_);
     return;
   }
@@ -201,7 +201,7 @@ void RegionGroup::handle(uint32_t peer, const Averaged& averaged) {
   const auto applied = replica_.apply(averaged);
   if (!applied) return rejoin();
   own_offer_.reset();
-  follow(averaged.members);
+  set_members(averaged.members);
 }
 
 void RegionGroup::handle(uint32_t peer, const Snapshot& snapshot) {
@@ -217,7 +217,7 @@ void RegionGroup::handle(uint32_t peer, const Snapshot& snapshot) {
     own_offer_.reset();
     offers_.clear();
   }
-  follow(snapshot.members);
+  set_members(snapshot.members);
 }
 
 void RegionGroup::handle(uint32_t peer, const Refuse& refuse) {
@@ -252,7 +252,7 @@ void RegionGroup::rejoin() {
   request_to_join();
 }
 
-void RegionGroup::follow(const Members& members) {
+void RegionGroup::set_members(const Members& members) {
   const Members before = std::exchange(members_, {});
   size_ = members.size();
   for (const uint32_t each : members) {

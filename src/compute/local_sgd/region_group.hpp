@@ -1,9 +1,9 @@
 // A RegionGroup implements the membership rules of regions that train together: which regions take
-// part in a round, which one leads it, and which ones need a snapshot. It has no sockets and no
-// clock.
+// part in a round, which region leads it, and which regions need a snapshot. It has no sockets and
+// no clock.
 //
-// A region is joining, or a member of a group. Members are ordered by seniority; the first one that
-// is reachable leads.
+// A region is either joining or a member of a group. Members are ordered by seniority; the first
+// reachable member leads.
 //
 //             all regions are linked (or the join timeout is over): the most advanced one,
 //             then the lowest, founds
@@ -12,16 +12,16 @@
 //          │  └─────────────────────────────────────────────────────────────────────────────┘
 //          │           another group outranks this one, or a member is ahead of its leader
 //
-// In a round every member sends its offer to the leader. When the offers of all reachable members
-// are there, the leader averages them, applies the mean to its replica, and sends the mean to the
+// In a round every member sends its offer to the leader. When the leader has the offers of all
+// reachable members, it averages them, applies the mean to its replica, and sends the mean to the
 // members, which apply it too. Joining regions then get a snapshot and take part from the next
-// round on. Each region but the leader sends one coded gradient over the slow links and receives
+// round on. Each region except the leader sends one coded gradient over the slow links and receives
 // one:
 //
 //   bytes of a round = 2 (members - 1) * (coded_bytes(parameters) + some 60)
 //
-// When the leader is lost, the next member leads and all others offer to it again. Some members may
-// have applied the last mean and some not: a member that is behind gets a snapshot from the new
+// If the leader is lost, the next member leads, and all others send their offers to it again. Only
+// some members may have applied the last mean: a member that is behind gets a snapshot from the new
 // leader; a new leader that is behind joins again under the member that is ahead. So the reachable
 // regions continue from the latest round that one of them has applied.
 //
@@ -29,8 +29,8 @@
 // group (then the one that is behind, then the one whose leader has the higher number) drops its
 // rounds and joins the other. A region that has finished keeps its result, and the others copy it.
 //
-// Threads: confined to one. Errors: none; an invalid message is answered with a refusal, and its
-// sender stops being a member.
+// Threads: confined to one. Errors: none; an invalid message is answered with Refuse, and its
+// sender is removed from the members.
 #pragma once
 
 #include <cstdint>
@@ -59,11 +59,11 @@ class RegionGroup {
   void linked(uint32_t peer);
   void lost(uint32_t peer);
   void received(uint32_t peer, Message message);
-  // From now on `regions_min` regions, including this one, are enough to form a group.
+  // Lets `regions_min` regions, including this one, form a group from now on.
   void form_with(uint32_t regions_min);
-  // Sends the state of this region again. The caller does so when no message has arrived for a
-  // while: messages on links that broke and came back may have crossed with changes.
-  void remind();
+  // Sends the state of this region again. Call it if no message has arrived for a while: messages
+  // on links that were interrupted may have crossed with changes.
+  void resend_state();
 
   // -- actions
   // Sends the gradient of this region for the next round. Requires: is_member() and not offering().
@@ -74,22 +74,23 @@ class RegionGroup {
   // -- results
   std::vector<Outgoing> take_outgoing();
   bool is_member() const { return !members_.empty(); }
-  // True until the offer was used, or dropped for a snapshot. Meanwhile the replica may change.
+  // Returns true until the offer was used, or dropped for a snapshot. Until then the replica may
+  // change.
   bool offering() const { return own_offer_.has_value(); }
-  // True when the replica has been set to a snapshot since the last call.
+  // Returns true if the replica has been set to a snapshot since the last call.
   bool take_caught_up();
-  // True after finish() when every reachable region has seen the last round.
+  // Returns true after finish(), if every reachable region has the last round.
   bool may_leave() const;
-  // The reason why another region refuses this one as a member, if it does.
+  // Returns the reason why another region rejects this one as a member, if it does.
   const std::optional<std::string>& refused() const { return refused_; }
 
-  // The reachable members, including this region, by seniority; empty while joining.
+  // Returns the reachable members, including this region, by seniority; empty while joining.
   const Members& members() const { return members_; }
-  // The number of members, reachable or not, as far as this region knows.
+  // Returns the number of members, reachable or not, as far as this region knows.
   size_t size() const { return size_; }
   bool is_linked(uint32_t peer) const { return linked_.contains(peer); }
   uint32_t leader() const;  // requires: is_member()
-  // The regions whose messages this region needs to continue.
+  // Returns the regions from which this region needs a message to continue.
   std::vector<uint32_t> waited_for() const;
 
  private:
@@ -115,9 +116,9 @@ class RegionGroup {
   void remove(uint32_t peer);
   void request_to_join();
   void rejoin();
-  // Takes over the list of members from the leader.
-  void follow(const Members& members);
-  // Does what is possible now: found a group, send snapshots, end a round.
+  // Sets the list of members that the leader sent.
+  void set_members(const Members& members);
+  // Executes the transitions that are possible now: founds a group, sends snapshots, ends a round.
   void step();
   void step_as_leader();
   void found_if_possible();
@@ -129,7 +130,7 @@ class RegionGroup {
   const uint32_t regions_;
   uint32_t regions_min_;
   std::set<uint32_t> linked_;
-  Members members_;  // linked ones and this region only; empty while joining
+  Members members_;  // only linked members and this region; empty while joining
   size_t size_ = 0;
   std::map<uint32_t, Join> joiners_;  // linked regions that want to join
   std::map<uint32_t, Offer> offers_;  // by peer

@@ -1,5 +1,5 @@
-// Steps groups of regions on one thread: messages arrive in every order that the links allow,
-// regions are killed and come back, links break.
+// Runs groups of regions in steps on one thread: messages arrive in every order that the links
+// allow, regions are killed and restarted, and links break.
 #include "local_sgd/region_group.hpp"
 
 #include <gtest/gtest.h>
@@ -97,9 +97,9 @@ class SimulatedRegions {
     }
     return all;
   }
-  void remind(uint32_t region) {
+  void resend_state(uint32_t region) {
     group(region).form_with(1);
-    group(region).remind();
+    group(region).resend_state();
     send(region);
   }
   bool is_finished(uint32_t region) const { return regions_[region].finished; }
@@ -148,7 +148,7 @@ class SimulatedRegions {
       group(to).lost(from);
     } else {
       ++messages_;
-      // Encodes and decodes it, as a real link does.
+      // Encodes and decodes the message, as a real link does.
       const auto message = decode_message(encode(arrival.message));
       ASSERT_TRUE(message) << message.error().message;
       group(to).received(from, *message);
@@ -194,7 +194,7 @@ void expect_equal_replicas(SimulatedRegions& world, uint64_t rounds, const std::
   }
 }
 
-TEST(RegionGroup, RegionsWithoutFailuresEndEqualAndSendNoNeedlessMessages) {
+TEST(RegionGroup, WithoutFailuresEndsEqualAndSendsNoUnnecessaryMessages) {
   for (uint32_t regions = 1; regions <= 5; ++regions) {
     for (uint64_t seed = 0; seed < 20; ++seed) {
       constexpr uint64_t rounds = 4;
@@ -210,7 +210,7 @@ TEST(RegionGroup, RegionsWithoutFailuresEndEqualAndSendNoNeedlessMessages) {
   }
 }
 
-TEST(RegionGroup, ARegionThatIsKilledAtAnyTimeDoesNotStopTheOthers) {
+TEST(RegionGroup, ContinuesWhenARegionIsKilledAtAnyTime) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     const uint32_t regions = 2 + uint32_t(seed % 4);
     SimulatedRegions world(regions, 5, seed);
@@ -233,7 +233,7 @@ TEST(RegionGroup, ARegionThatIsKilledAtAnyTimeDoesNotStopTheOthers) {
   }
 }
 
-TEST(RegionGroup, ARegionThatComesBackContinuesWithTheOthers) {
+TEST(RegionGroup, LetsARestartedRegionContinueWithTheOthers) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     const uint32_t regions = 2 + uint32_t(seed % 3);
     SimulatedRegions world(regions, 12, seed);
@@ -259,7 +259,7 @@ TEST(RegionGroup, ARegionThatComesBackContinuesWithTheOthers) {
   }
 }
 
-TEST(RegionGroup, LinksThatBreakAndComeBackLeaveOneGroup) {
+TEST(RegionGroup, IsOneGroupAfterBrokenLinksAreRestored) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     const uint32_t regions = 2 + uint32_t(seed % 4);
     SimulatedRegions world(regions, 30, seed);
@@ -284,7 +284,7 @@ TEST(RegionGroup, LinksThatBreakAndComeBackLeaveOneGroup) {
       for (uint32_t region = 0; region < regions; ++region) {
         for (uint32_t other = 0; other < region; ++other) world.link(region, other);
       }
-      for (uint32_t region = 0; region < regions; ++region) world.remind(region);
+      for (uint32_t region = 0; region < regions; ++region) world.resend_state(region);
       settle(world);
     }
     // Regions that finished separately keep their results, but each has seen all rounds.
@@ -294,7 +294,7 @@ TEST(RegionGroup, LinksThatBreakAndComeBackLeaveOneGroup) {
   }
 }
 
-TEST(RegionGroup, ARegionWithAnotherModelIsRefused) {
+TEST(RegionGroup, RejectsARegionWithAnotherModel) {
   Replica ours({1, 2}, "", {}, Coding::f32);
   RegionGroup group(ours, 0, 2);
   group.linked(1);
@@ -310,7 +310,7 @@ TEST(RegionGroup, ARegionWithAnotherModelIsRefused) {
   EXPECT_NE(group.refused()->find("region 1"), std::string::npos);
 }
 
-TEST(RegionGroup, TheSenderOfAnInvalidOfferStopsBeingAMember) {
+TEST(RegionGroup, RemovesTheSenderOfAnInvalidOffer) {
   for (const Offer& bad :
        {Offer{1, 0, 1, Coding::f32, "short"}, Offer{1, 0, NAN, Coding::bf16, "1234"},
         Offer{1, 0, -1, Coding::bf16, "1234"}}) {
@@ -327,7 +327,7 @@ TEST(RegionGroup, TheSenderOfAnInvalidOfferStopsBeingAMember) {
   }
 }
 
-TEST(RegionGroup, ARegionWithDifferentParametersGetsASnapshot) {
+TEST(RegionGroup, SendsASnapshotToARegionWithDifferentParameters) {
   Replica ours({1, 2}, "", {}, Coding::f32);
   RegionGroup group(ours, 0, 2);
   group.linked(1);

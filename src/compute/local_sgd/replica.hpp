@@ -1,10 +1,10 @@
-// A Replica is the state that all regions of a group share after a round: parameters, outer state,
-// charter. It also holds the rounding errors of the coding, which belong to one region.
+// A Replica is the state that is equal in all regions of a group after a round: parameters, outer
+// state, charter. It also stores the rounding errors of the coding, which differ between regions.
 //
 // Equal replicas that apply equal bytes stay equal, bit for bit; digest() compares them.
 //
-// Threads: confined to one. Errors: invalid, when a trained parameter is NaN or infinite; corrupt,
-// when a message of another region does not fit; then nothing has changed.
+// Threads: confined to one. Errors: invalid, if a trained parameter is NaN or infinite; corrupt, if
+// a message of another region does not fit this state. After an error nothing has changed.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,12 @@ class Replica {
   const std::string& charter() const { return charter_; }
 
   // Encodes the outer gradient of this region, whose parameters are now `trained`. The rounding
-  // errors of the coding are added to the next offer. Requires: as many as parameters().
+  // errors of the coding are added to the next offer. Requires: `trained` has the size of
+  // parameters().
   Result<Offer> offer(std::span<const float> trained, double weight);
   // Encodes the mean of offers that were computed from this state. Requires: at least one.
   Result<Averaged> average(std::span<const Offer> offers);
-  // Takes one outer step.
+  // Applies one outer step.
   Result<void> apply(const Averaged& averaged);
 
   // Returns the complete state, or a snapshot without it for a region whose digest is equal.
@@ -52,7 +53,7 @@ class Replica {
   OuterState state_;
   std::string charter_;
   uint64_t digest_ = 0;
-  std::vector<float> own_rest_;   // rounding errors of own offers
+  std::vector<float> own_rest_;   // rounding errors of this region's offers
   std::vector<float> mean_rest_;  // rounding errors of the means that this region sent as leader
 };
 

@@ -1,4 +1,4 @@
-// Runs members that join and leave, over real connections.
+// Tests members that join and leave over real connections.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -30,14 +30,15 @@ Result<std::unique_ptr<Member>> member_of(const Service& service, const std::str
       {.service = {"127.0.0.1", service.port()}, .secret = secret, .name = name, .host = "here"});
 }
 
-// A training that counts the steps of all ranks, and returns to the last commit when a step fails.
+// Simulates a training that counts the steps of all ranks, and returns to the last commit when a
+// step fails.
 struct Trainer {
   std::vector<int> sizes;           // the number of ranks in each generation
-  std::vector<std::string> errors;  // why they ended
+  std::vector<std::string> errors;  // why the generations ended
   float total = 0;                  // committed
 };
 
-// Trains until `steps` are committed; disconnects after `dies_after` own steps.
+// Trains until `steps` are committed; disconnects after `dies_after` steps of its own.
 Trainer train(const Service& service, const std::string& name, int steps, int dies_after = -1) {
   Trainer trainer;
   auto member = member_of(service, name);
@@ -95,7 +96,7 @@ TEST(Elastic, SurvivorsContinueFromTheLastCommitAndANewMemberJoins) {
   EXPECT_EQ(second.total, 400);
   EXPECT_EQ(last.total, 400) << "it got the state of the others";
   EXPECT_EQ(first.sizes.front(), 3);
-  EXPECT_EQ(first.sizes.back(), 3) << "d is in";
+  EXPECT_EQ(first.sizes.back(), 3) << "d has joined";
   ASSERT_FALSE(first.errors.empty());
   EXPECT_NE(first.errors.front().find("rank"), std::string::npos) << first.errors.front();
   bool named = false;
@@ -109,7 +110,7 @@ TEST(Elastic, FewerMembersThanTheMinimumWait) {
   auto a = std::async([&] { return train(*service, "a", 100); });
   auto b = std::async([&] { return train(*service, "b", 100, 10); });
   b.get();
-  // It waits alone.
+  // The single member waits.
   std::string missing;
   for (int attempt = 0; attempt < 2000 && missing.find("1 of at least 2") == std::string::npos;
        ++attempt) {
@@ -122,7 +123,7 @@ TEST(Elastic, FewerMembersThanTheMinimumWait) {
   EXPECT_EQ(c.get().total, 100);
 }
 
-TEST(Elastic, AMemberThatVanishesBeforeTheJoinDelaysNoOther) {
+TEST(Elastic, AMemberThatIsLostBeforeTheJoinDoesNotDelayOthers) {
   const auto service = serve({.ranks_min = 1, .ranks_max = 3});
   for (const char* name : {"a", "b"}) service->expect(name);
   auto vanishing = member_of(*service, "b");
@@ -135,7 +136,7 @@ TEST(Elastic, AMemberThatVanishesBeforeTheJoinDelaysNoOther) {
   EXPECT_EQ(trainer.sizes, std::vector<int>{1});
 }
 
-TEST(Elastic, AMemberThatReturnsBeforeTheJoinDelaysNoOther) {
+TEST(Elastic, AMemberThatReturnsBeforeTheJoinDoesNotDelayOthers) {
   const auto service = serve({.ranks_min = 2, .ranks_max = 2});
   auto a = member_of(*service, "a"), b = member_of(*service, "b");
   ASSERT_TRUE(a && b);
@@ -154,7 +155,7 @@ TEST(Elastic, AMemberThatReturnsBeforeTheJoinDelaysNoOther) {
   EXPECT_TRUE(other.get());
 }
 
-TEST(Elastic, AMemberWithAnotherSecretIsRejected) {
+TEST(Elastic, RejectsAMemberWithAnotherSecret) {
   const auto service = serve({});
   auto intruder = member_of(*service, "x", "wrong");
   ASSERT_TRUE(intruder);
@@ -162,7 +163,7 @@ TEST(Elastic, AMemberWithAnotherSecretIsRejected) {
   ASSERT_FALSE(assignment);
   EXPECT_NE(assignment.error().message.find("secret"), std::string::npos)
       << assignment.error().message;
-  EXPECT_FALSE(service->next(50ms)) << "no member came";
+  EXPECT_FALSE(service->next(50ms)) << "no member applied";
 }
 
 TEST(Elastic, AMemberReportsTheEndOfItsService) {
@@ -170,7 +171,7 @@ TEST(Elastic, AMemberReportsTheEndOfItsService) {
   auto member = member_of(*service, "a");
   ASSERT_TRUE(member);
   auto assignment = std::async([&] { return (*member)->next({}, 1min); });
-  ASSERT_TRUE(service->next(10s)) << "it came";
+  ASSERT_TRUE(service->next(10s)) << "the member applied";
   service.reset();
   const auto answer = assignment.get();
   ASSERT_FALSE(answer);

@@ -106,7 +106,7 @@ class Member::Impl {
     options.shared_value =
         options.shared_value.substr(0, collectives::TcpOptions::kSharedValueBytesMax);
     options.cancelled = [this, theirs = std::move(options.cancelled), settled = settled_] {
-      // Once joined, the group itself detects lost ranks.
+      // After joining, the group itself detects lost ranks.
       return (!settled->load() && !lost().empty()) || (theirs && theirs());
     };
     settled_->store(false);

@@ -1,6 +1,6 @@
-// A Member is one process of an elastic training. It applies for a rank, gets one in a generation,
-// joins the other ranks of that generation, and applies again when an operation has failed or hosts
-// have changed.
+// A Member is one process of an elastic training. It applies for a rank, is assigned one in a
+// generation, joins the other ranks of that generation, and applies again when an operation has
+// failed or hosts have changed.
 //
 //   auto member = TRY(Member::connect({.service = {"10.0.0.1", 7000}, .secret = secret,
 //                                      .name = "b/0 #1", .host = "b"}));
@@ -11,9 +11,10 @@
 //   }
 //   member->done();
 //
-// Threads: one at a time, but changed() and lost() from anywhere.
-// Errors:  unavailable, when the service cannot be reached or has ended; denied, with the reason,
-//          when the member is dismissed.
+// Threads: confined to one at a time, except changed() and lost(), which may be called from any
+// thread.
+// Errors:  unavailable, if the service cannot be reached or has ended; denied, with the reason, if
+// the member is dismissed.
 #pragma once
 
 #include <memory>
@@ -46,18 +47,18 @@ class Member {
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  // Waits for the next generation with this member. `complaint` tells the other members why this
-  // one left the previous generation; empty when nothing failed. Destroy the group first.
+  // Waits for the next generation with this member. `complaint` is why this member left the
+  // previous generation, for the other members; empty if nothing failed. Destroy the group first.
   Result<Assignment> next(const std::string& complaint = {}, Duration at_most = 24h * 365);
   // Joins the group of the last assignment. Ignores endpoints, rank, secret and listener of
   // `options`.
-  // Errors: cancelled, when a member of the generation was lost meanwhile.
+  // Errors: cancelled, if a member of the generation is lost while it joins.
   Result<std::unique_ptr<collectives::Group>> join(collectives::TcpOptions options);
-  // Returns the changes since the last assignment: new members wait, or members must leave.
+  // Returns the changes since the last assignment: whether new members wait, or members must leave.
   actions::Changed changed() const;
-  // Describes the members of this generation that were lost; empty when none was.
+  // Describes the members of this generation that were lost; empty if none was.
   std::string lost() const;
-  // Tells the service that this member ends successfully.
+  // Reports to the service that this member ends successfully.
   void done();
 
  private:

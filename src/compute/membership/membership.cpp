@@ -51,11 +51,11 @@ void Membership::came(const Applicant& applicant, Instant now) {
   if (ran && !returned_since_) returned_since_ = now;
   member.state = State::waiting;
   member.applicant = applicant;
-  // Members that are still joining that generation would wait for it; those that have joined notice
-  // it themselves.
+  // Members that are still joining that generation would wait for this one. Members that have
+  // joined notice the loss themselves.
   if (ran && !applicant.complaint.empty() && count(State::running) > 0)
     actions_.emplace_back(actions::Lost{applicant.name, applicant.complaint});
-  // Notes the first complaint only: the other members failed for the same reason.
+  // Records only the first complaint: the other members failed for the same reason.
   if (!applicant.complaint.empty() && reason_.empty())
     note((member.rank >= 0 ? "rank " + std::to_string(member.rank) + " (" + applicant.name + "): "
                            : applicant.name + ": ") +
@@ -113,13 +113,13 @@ void Membership::dismiss(const std::string& name, const std::string& why) {
 }
 
 void Membership::dismiss_late_members(Instant now) {
-  // Counts from the return of the first member: a member that was only told of a new one may take a
-  // whole epoch.
+  // The timeout starts when the first member returns: a member that was only notified of a new one
+  // may train for a whole epoch.
   if (!returned_since_ || now - *returned_since_ < limits_.settle_max) return;
   for (const std::string& name : running()) {
-    note("rank " + std::to_string(members_[name].rank) + " (" + name + ") did not come back");
+    note("rank " + std::to_string(members_[name].rank) + " (" + name + ") did not return");
     dismiss(name, "the other ranks waited " + std::to_string(limits_.settle_max.count()) +
-                      " ms for it to come back");
+                      " ms for it to return");
   }
 }
 
@@ -133,7 +133,7 @@ void Membership::form(Instant now) {
 
   Generation generation{++generation_, {}, std::exchange(reason_, {})};
   for (const std::string& name : order) {
-    // the other members wait for a slot
+    // other members wait for a slot
     if (int(generation.slots.size()) == limits_.ranks_max) break;
     Member& member = members_[name];
     member.state = State::running;
@@ -171,7 +171,8 @@ std::vector<std::string> Membership::running() const {
 }
 
 std::vector<std::string> Membership::in_order() const {
-  // Members of the last generation by rank, then those that want a certain rank, then by arrival.
+  // Orders members of the last generation by rank, then members that want a certain rank, then the
+  // others by arrival.
   constexpr int none = 1 << 30;
   std::vector<std::tuple<int, int, uint64_t, std::string>> keys;
   for (const auto& [name, member] : members_) {
@@ -193,7 +194,7 @@ std::string Membership::missing() const {
   for (const auto& [name, member] : members_) {
     if (member.state == State::running)
       add("rank " + std::to_string(member.rank) + " (" + name + ") is still running");
-    if (member.state == State::expected) add(name + " was started but has not come");
+    if (member.state == State::expected) add(name + " was started but has not applied for a rank");
   }
   if (int(waiting()) < limits_.ranks_min)
     add(std::to_string(waiting()) + " of at least " + std::to_string(limits_.ranks_min) + " ranks");

@@ -1,24 +1,25 @@
-// Membership decides which ranks train together when ranks may join and leave: it forms generations
+// Membership decides which ranks train together if ranks may join and leave. It forms generations
 // of ranks, one after another.
 //
 //   expected --came--> waiting --formed--> running --came--> waiting ..
 //       |                 |                   |
 //       +-----------------+--------gone-------+--> (removed)
 //
-// A member that wants to be in the next generation sends Came; so does a member of the running
-// generation when an operation has failed or when it was told that hosts have changed. The next
+// A member that wants to be in the next generation sends Came. So does a member of the running
+// generation when an operation has failed or when it was notified that hosts have changed. The next
 // generation is formed when
 //   - no member of the current one is running (members that do not return within settle_max are
 //     dismissed),
-//   - at least ranks_min members wait (fewer wait without a limit),
-//   - and all started members have come, or settle_max is over.
-// Members that stay keep their order, so rank 0, which broadcasts the state, has it; new members
-// come after them.
+//   - at least ranks_min members wait (fewer members wait without a time limit),
+//   - and all started members have applied, or settle_max is over.
+// Members that stay keep their order, and new members come after them. So rank 0, which broadcasts
+// the state, has the state.
 //
-// When a member is done, members that never had a rank are dismissed, since they would start from
+// When a member is done, members that never had a rank are dismissed, since they would train from
 // the beginning.
 //
-// Pure: the input is events and the time, the output is actions; equal inputs give equal outputs.
+// It does no I/O: its input are events and the time, and its output are actions; equal inputs give
+// equal outputs.
 //
 // Threads: confined to one. Errors: none; events of unknown members are ignored.
 #pragma once
@@ -38,7 +39,7 @@ namespace trainyard::membership {
 struct Limits {
   int ranks_min = 1;
   int ranks_max = 1 << 20;
-  // Time for the other members of a generation to return, and for started members to come. Long
+  // Time for the other members of a generation to return, and for started members to apply. Long
   // enough to write a checkpoint and to load a model.
   Duration settle_max = 10min;
   int generations_max = 0;  // ends a training that always fails; 0: no limit
@@ -48,7 +49,7 @@ inline bool operator==(const collectives::Endpoint& a, const collectives::Endpoi
   return a.host == b.host && a.port == b.port;
 }
 
-// One process that wants a rank.
+// An Applicant is a process that wants a rank.
 struct Applicant {
   std::string name;                // unique in the training: "algo-2/1 #3"
   std::string host;                // members of one host are its local ranks
@@ -58,7 +59,7 @@ struct Applicant {
   bool operator==(const Applicant&) const = default;
 };
 
-// A slot of a generation; its rank is its index in the list.
+// A slot of a generation. Its index in Generation::slots is its rank.
 struct Slot {
   std::string name;
   std::string host;
@@ -76,15 +77,15 @@ struct Generation {
 };
 
 namespace events {
-struct Expected {  // it was started
+struct Expected {  // the process was started
   std::string name;
 };
 struct Came {
   Applicant applicant;
 };
-struct Gone {  // it ended, was killed or cannot be reached
+struct Gone {  // the process ended, was killed or cannot be reached
   std::string name;
-  std::string why;  // empty: it ended successfully
+  std::string why;  // empty: the process ended successfully
 };
 struct HostLeaves {  // its members must end at the next opportunity
   std::string host;
@@ -106,7 +107,7 @@ struct Changed {  // to all running members: new members wait, or members must l
   bool removed = false;
   bool operator==(const Changed&) const = default;
 };
-struct Lost {  // to all running members: do not wait for this one
+struct Lost {  // to all running members: do not wait for this member
   std::string name;
   std::string why;
   bool operator==(const Lost&) const = default;
@@ -129,7 +130,7 @@ class Membership {
   uint64_t generation() const { return generation_; }
   std::vector<std::string> running() const;  // by rank
   size_t waiting() const;
-  // Describes what the next generation waits for; empty when it waits for nothing.
+  // Describes for what the next generation waits; empty if it waits for nothing.
   std::string missing() const;
 
  private:
@@ -137,7 +138,7 @@ class Membership {
   struct Member {
     State state = State::expected;
     Applicant applicant;
-    int rank = -1;         // in the last generation that it was in
+    int rank = -1;         // rank in its last generation
     uint64_t arrival = 0;  // order of arrival among new members
   };
 
@@ -149,7 +150,7 @@ class Membership {
   void form(Instant now);
   bool leaving(const std::string& host) const;
   size_t count(State state) const;
-  std::vector<std::string> in_order() const;  // waiting members
+  std::vector<std::string> in_order() const;  // the waiting members
   void note(const std::string& why);
 
   const Limits limits_;

@@ -59,7 +59,7 @@ class Scenario {
   Instant now_{};
 };
 
-TEST(Membership, BeginsWhenAllStartedMembersHaveCome) {
+TEST(Membership, BeginsWhenAllStartedMembersHaveApplied) {
   Scenario scenario({.ranks_min = 1, .ranks_max = 4});
   for (const char* name : {"a/0", "a/1", "b/0"}) scenario.expect(name);
   EXPECT_EQ(scenario.comes("b/0").result, "");
@@ -68,7 +68,7 @@ TEST(Membership, BeginsWhenAllStartedMembersHaveCome) {
   EXPECT_EQ(scenario.membership().running(), (std::vector<std::string>{"b/0", "a/0", "a/1"}));
 }
 
-TEST(Membership, AssignsTheRanksOfTheLauncher) {
+TEST(Membership, AssignsTheRanksThatTheLauncherSets) {
   Scenario scenario({.ranks_min = 3, .ranks_max = 3});
   scenario.comes("a/1", "", 1).comes("b/0", "", 2);
   EXPECT_EQ(scenario.comes("a/0", "", 0).result, "1: a/0=0of2 a/1=1of2 b/0=0of1");
@@ -79,16 +79,16 @@ TEST(Membership, WaitsForAStartedMemberUntilTheTimeout) {
   scenario.expect("a/0").expect("a/1").expect("b/0").comes("a/0").comes("a/1");
   EXPECT_EQ(scenario.after(59s).result, "");
   EXPECT_EQ(scenario.after(1s).result, "1: a/0=0of2 a/1=1of2");
-  EXPECT_EQ(scenario.comes("b/0").result, "added") << "it is late and joins at the next change";
+  EXPECT_EQ(scenario.comes("b/0").result, "added") << "a late member joins at the next change";
 }
 
-TEST(Membership, DoesNotWaitForAMemberThatDiedBeforeItCame) {
+TEST(Membership, DoesNotWaitForAMemberThatDiedBeforeItApplied) {
   Scenario scenario({.ranks_min = 1});
   scenario.expect("a/0").expect("b/0").comes("a/0");
   EXPECT_EQ(scenario.dies("b/0").result, "1: a/0=0of1");
 }
 
-TEST(Membership, SurvivorsContinueInTheirOrder) {
+TEST(Membership, KeepsTheOrderOfSurvivors) {
   Scenario scenario({.ranks_min = 1});
   for (const char* name : {"a/0", "b/0", "c/0", "d/0"}) scenario.expect(name);
   for (const char* name : {"a/0", "b/0", "c/0", "d/0"}) scenario.comes(name);
@@ -125,7 +125,7 @@ TEST(Membership, NewMembersJoinWhenTheRunningOnesReturn) {
   EXPECT_EQ(scenario.comes("c/0").result, "3: a/0=0of1 c/0=0of1 d/0=0of1");
 }
 
-TEST(Membership, AMemberThatDoesNotReturnAfterAFailureIsDismissed) {
+TEST(Membership, DismissesAMemberThatDoesNotReturnAfterAFailure) {
   Scenario scenario({.ranks_min = 1, .ranks_max = 3, .settle_max = 30s});
   for (const char* name : {"a/0", "b/0", "c/0"}) scenario.expect(name);
   for (const char* name : {"a/0", "b/0", "c/0"}) scenario.comes(name);
@@ -134,7 +134,7 @@ TEST(Membership, AMemberThatDoesNotReturnAfterAFailureIsDismissed) {
   EXPECT_EQ(scenario.after(1s).result, "dismissed a/0; 2: b/0=0of1");
 }
 
-TEST(Membership, MembersOfALeavingHostAreDismissed) {
+TEST(Membership, DismissesMembersOfALeavingHost) {
   Scenario scenario({.ranks_min = 1, .ranks_max = 4});
   for (const char* name : {"a/0", "b/0", "b/1"}) scenario.expect(name);
   for (const char* name : {"a/0", "b/0", "b/1"}) scenario.comes(name);
@@ -145,7 +145,7 @@ TEST(Membership, MembersOfALeavingHostAreDismissed) {
   EXPECT_EQ(scenario.comes("b/0").result, "dismissed b/0; 2: a/0=0of1");
 }
 
-TEST(Membership, MembersThatAreDoneAreNotMissed) {
+TEST(Membership, DoesNotReportMembersThatAreDoneAsLost) {
   Scenario scenario({.ranks_min = 2, .ranks_max = 2, .settle_max = 1s});
   scenario.comes("a/0").comes("b/0");
   EXPECT_EQ(scenario.finishes("a/0").result, "");
@@ -153,7 +153,7 @@ TEST(Membership, MembersThatAreDoneAreNotMissed) {
   EXPECT_EQ(scenario.finishes("b/0").result, "");
 }
 
-TEST(Membership, NewMembersAreDismissedWhenTheTrainingIsDone) {
+TEST(Membership, DismissesNewMembersWhenTheTrainingIsDone) {
   Scenario scenario({.ranks_min = 1, .ranks_max = 3});
   scenario.comes("a/0");
   EXPECT_EQ(scenario.comes("b/0").result, "added");
@@ -161,15 +161,15 @@ TEST(Membership, NewMembersAreDismissedWhenTheTrainingIsDone) {
   EXPECT_EQ(scenario.comes("c/0").result, "dismissed c/0");
 }
 
-TEST(Membership, ATrainingThatAlwaysFailsIsEnded) {
+TEST(Membership, EndsATrainingThatAlwaysFails) {
   Scenario scenario({.ranks_min = 1, .ranks_max = 1, .settle_max = 1s, .generations_max = 2});
   EXPECT_EQ(scenario.comes("a/0").result, "1: a/0=0of1");
   EXPECT_EQ(scenario.comes("a/0", "it failed").result, "2: a/0=0of1");
   EXPECT_EQ(scenario.comes("a/0", "it failed").result, "dismissed a/0");
 }
 
-// All short sequences of events: a generation holds only waiting members, none twice, survivors
-// before new members.
+// Runs all short sequences of events. A generation must contain only waiting members, none twice,
+// and survivors before new members.
 TEST(Membership, KeepsItsInvariantsInAllShortSequences) {
   const std::vector<std::string> members = {"a/0", "a/1", "b/0"};
   uint64_t generations = 0;

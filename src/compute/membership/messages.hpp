@@ -5,7 +5,7 @@
 //   service -> member   assigned, changed, lost, dismissed
 //
 // Threads: pure functions. Errors: corrupt, naming message and field.
-// Limits: kMessageBytesMax bounds what a peer makes the receiver allocate.
+// Limits: kMessageBytesMax limits the memory that a peer can make the receiver allocate.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,8 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr Duration kDeadlineCheckInterval =
-    100ms;  // deadlines are seconds; messages are handled at once
+// Deadlines are seconds; messages are handled at once.
+constexpr Duration kDeadlineCheckInterval = 100ms;
 constexpr int kMemberBacklogConnections = 1024;
 
 // The steady clock as an Instant; Membership only uses differences.
@@ -77,9 +77,9 @@ class Service::Impl {
  private:
   struct Connection {
     Wire wire;
-    std::string name;               // of the member, after Came
+    std::string name;               // name of the member; known after Came
     SteadyClock::time_point until;  // deadline of the handshake, or of sending the last message
-    bool closing = false;           // it closes after the last message
+    bool closing = false;           // closes after the last message was sent
     bool broken = false;
   };
 
@@ -218,7 +218,7 @@ class Service::Impl {
   }
 
   void report_gone(const events::Gone& gone) {
-    // The launcher and the connection may both report it; reports it once.
+    // The launcher and the connection may both report the end of a process; reports it once.
     if (Connection* each = find(gone.name)) close_later(*each);
     const auto running = membership_.running();
     const auto found = std::find(running.begin(), running.end(), gone.name);

@@ -1,4 +1,5 @@
-// A Service assigns ranks to the members of an elastic training: Membership behind a port.
+// A Service assigns ranks to the members of an elastic training. It is a Membership with a
+// listener.
 //
 //   auto service = TRY(Service::start({.listen = {"0.0.0.0", 0}, .secret = secret,
 //                                      .limits = {.ranks_min = 2}}));
@@ -6,11 +7,11 @@
 //   while (auto news = service->next(1s)) print(news->text);
 //
 // The launcher of the processes owns it: horovodrun, or the main host. A member is lost when its
-// connection breaks; a machine that vanishes, after TcpOptions::kDeadPeerMax.
+// connection breaks. The loss of a machine is detected after TcpOptions::kDeadPeerMax.
 //
-// Threads: call from anywhere; a thread of its own does all I/O. Errors: of listening.
+// Threads: call from any thread; a thread of its own does all I/O. Errors: those of listening.
 // Limits: kUnauthenticatedMax unauthenticated connections, each for kHandshakeMax; kMembersMax;
-// kNewsMax, of which the oldest are dropped.
+// kNewsMax events, beyond which the oldest are dropped.
 #pragma once
 
 #include <memory>
@@ -45,15 +46,16 @@ class Service {
   Service& operator=(const Service&) = delete;
 
   uint16_t port() const;
-  // Announces a process with this name, which was started and will connect.
+  // Announces that a process with this name was started and will connect.
   void expect(std::string name);
-  // Reports that a process has ended, which its launcher knows first. An empty `why` means success.
+  // Reports that a process has ended; called by its launcher, which notices it first. An empty
+  // `why` is success.
   void gone(std::string name, std::string why);
   void host_leaves(std::string host);
   void host_returns(std::string host);
-  // Returns the next event; waits at most this long.
+  // Returns the next event; waits at most `at_most`.
   std::optional<News> next(Duration at_most);
-  // Describes what the next generation waits for; empty when it waits for nothing.
+  // Describes for what the next generation waits; empty if it waits for nothing.
   std::string missing() const;
 
   static constexpr size_t kMembersMax = 100'000;

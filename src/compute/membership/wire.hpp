@@ -2,9 +2,9 @@
 // blocking. The side that connected sends the first hello; then both sides prove that they know the
 // secret (transport/tcp/frame.hpp), and messages follow.
 //
-// Threads: confined to one at a time. Errors: unavailable, when the peer closed the connection;
-// conflict, when it has another secret; corrupt, when its bytes are invalid.
-// Limits: kMessageBytesMax per message; kOutgoingBytesMax waiting to be sent to a peer that does
+// Threads: confined to one at a time. Errors: unavailable, if the peer closed the connection;
+// conflict, if the peer has another secret; corrupt, if its bytes are invalid.
+// Limits: kMessageBytesMax per message; kOutgoingBytesMax of queued messages to a peer that does
 // not read.
 #pragma once
 
@@ -27,7 +27,7 @@ class Wire {
 
   int descriptor() const { return socket_.descriptor(); }
   bool proved() const { return proved_; }
-  // True when the caller should poll for writability.
+  // Returns true if the caller should poll for writability.
   bool wants_to_write() const { return !outgoing_.empty(); }
   void send(const Message& message);
   // Writes queued messages, and returns the complete messages that have arrived, in order.
@@ -45,7 +45,7 @@ class Wire {
   collectives::Hello own_hello_;
   std::optional<collectives::Hello> peer_hello_;
   bool proved_ = false;
-  bool ended_ = false;  // the peer sends nothing more
+  bool ended_ = false;  // the peer has closed the connection
   std::string incoming_;
   std::string outgoing_;
 };

@@ -25,7 +25,7 @@ void check_parameters(const std::vector<at::Tensor>& parameters) {
   for (const at::Tensor& each : parameters)
     CHECK(each.is_leaf() && each.requires_grad() && each.scalar_type() == at::kFloat &&
               each.is_contiguous(),
-          "a parameter is a contiguous leaf of f32 that requires its gradient");
+          "a parameter is a contiguous leaf tensor of f32 with requires_grad");
 }
 
 }  // namespace trainyard::parallel

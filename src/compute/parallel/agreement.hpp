@@ -1,7 +1,7 @@
-// Compares what the ranks of a group pass to a strategy before it starts.
+// Compares the parameters that the ranks of a group pass to a strategy, before it starts.
 //
-// Threads: call from anywhere. Errors: of the group; conflict, naming a rank that differs from
-// rank 0.
+// Threads: call from any thread. Errors: those of the group; conflict, naming a rank that differs
+// from rank 0.
 #pragma once
 
 #include <vector>
@@ -12,10 +12,11 @@
 
 namespace trainyard::parallel {
 
-// Returns an error on every rank when a rank has another number of parameters, or another shape.
+// Returns an error on every rank if the number of parameters or a shape differs between ranks.
 Result<void> compare_shapes(const std::vector<at::Tensor>& parameters, collectives::Group& group);
 
-// Requires: leaves of f32 in ordinary memory, contiguous, that require gradients.
+// Checks that the parameters are contiguous leaf tensors of f32 in ordinary memory, with
+// requires_grad.
 void check_parameters(const std::vector<at::Tensor>& parameters);
 
 }  // namespace trainyard::parallel

@@ -6,7 +6,7 @@ namespace trainyard::parallel {
 
 std::vector<Bucket> plan_buckets(std::span<const size_t> bytes, std::span<const int32_t> order,
                                  BucketLimits limits) {
-  CHECK(bytes.size() == order.size(), "each gradient stands once in the order");
+  CHECK(bytes.size() == order.size(), "the order contains each gradient once");
   std::vector<Bucket> buckets;
   for (const int32_t gradient : order) {
     const size_t padded = (bytes[size_t(gradient)] + kGradientAlignment - 1) / kGradientAlignment *

@@ -38,7 +38,7 @@ DataParallel::DataParallel(std::vector<at::Tensor> parameters, collectives::Grou
 
 DataParallel::~DataParallel() {
   hooks_.reset();
-  // The memory of the gradients ends with the buckets.
+  // The gradients are views of the buckets, which are freed now.
   for (const at::Tensor& each : parameters_) at::Tensor(each).mutable_grad() = at::Tensor();
 }
 
@@ -52,7 +52,7 @@ Result<void> DataParallel::compare_and_broadcast() {
 
 void DataParallel::arrange(const std::vector<int32_t>& order) {
   const at::NoGradGuard no_gradients;
-  auto former = std::move(memory_);  // until its gradients are copied
+  auto former = std::move(memory_);  // freed after its gradients are copied
   memory_.clear();
   plan_ = plan_buckets(bytes_, order, limits_);
   bucket_of_.assign(parameters_.size(), 0);
@@ -111,7 +111,7 @@ Result<void> DataParallel::finish() {
   start_full_buckets(true);
   Result<void> result = ok();
   for (collectives::Handle& handle : handles_) {
-    auto done = handle.wait();  // for each, since the group uses their buffers until then
+    auto done = handle.wait();  // waits for each, since the group uses the buffers until then
     if (!done && result) result = std::move(done);
   }
   handles_.clear();

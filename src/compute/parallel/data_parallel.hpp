@@ -10,9 +10,9 @@
 //   }
 //
 // The gradients of the parameters are views of buckets, whose memory is shared between local ranks
-// where possible: nothing is copied. Buckets are reduced in the order of rank 0's first backward
-// pass, on which the ranks agree after it; the first pass itself assumes the reverse order of the
-// parameters. A parameter without a gradient in this pass counts as 0.
+// if possible: nothing is copied. The first backward pass reduces buckets in the reverse order of
+// the parameters; then all ranks use the order of rank 0's first pass. A parameter without a
+// gradient in a pass counts as 0.
 //
 // Rounding. The sum over ranks is ((g0 + g1) + ..) in the order of the plan (group.hpp), in f32.
 //   - One process that runs the ranks' parts one after another, begin(passes), computes the same
@@ -24,12 +24,12 @@
 //   - Both need the same number of threads (at::set_num_threads), since libtorch divides sums among
 //     them.
 //
-// Memory: the gradients once, each padded to kGradientAlignment; no other copy.
-// Traffic: one allreduce of that size for each step; for n ranks a ring sends 2 (n - 1) / n of it.
+// Memory: one copy of the gradients, each padded to kGradientAlignment. Traffic: one allreduce of
+// that size for each step; for n ranks a ring sends 2 (n - 1) / n of it.
 //
-// Threads: begin, backward and finish on one thread. Errors: of the group, from finish(); the group
-// is unusable then. Lifetime: the group and the parameters outlive it, and no backward pass is in
-// progress when it ends.
+// Threads: begin(), backward() and finish() on one thread. Errors: those of the group, from
+// finish(); then the group cannot be used. Lifetime: the group and the parameters outlive it, and
+// no backward pass is in progress when it ends.
 #pragma once
 
 #include <cstddef>
@@ -51,8 +51,8 @@ class DataParallel {
  public:
   // All ranks call it with parameters of equal shapes, in the same order. Afterwards all ranks have
   // the values of rank 0.
-  // Requires: leaves of f32 in ordinary memory, contiguous, that require gradients.
-  // Errors: also conflict, when the ranks' parameters differ.
+  // Requires: contiguous leaf tensors of f32 in ordinary memory, with requires_grad.
+  // Errors: also conflict, if the shapes of the parameters differ between ranks.
   static Result<std::unique_ptr<DataParallel>> make(std::vector<at::Tensor> parameters,
                                                     collectives::Group& group,
                                                     BucketLimits limits = {});
@@ -67,18 +67,18 @@ class DataParallel {
   Result<void> finish();
 
   const std::vector<Bucket>& buckets() const { return plan_; }
-  // The buckets whose reduction has begun since begin().
+  // Returns the number of buckets whose reduction has begun since begin().
   size_t started() const { return started_; }
 
  private:
   struct Memory {
     std::unique_ptr<collectives::GroupBuffer> buffer;
-    at::Tensor values;   // all of the bucket
+    at::Tensor values;   // the whole bucket
     size_t missing = 0;  // gradients that are not complete in this step
   };
   DataParallel(std::vector<at::Tensor> parameters, collectives::Group& group, BucketLimits limits);
   Result<void> compare_and_broadcast();
-  // Makes buckets in this order, with the current gradients.
+  // Makes buckets in this order, and copies the current gradients into them.
   void arrange(const std::vector<int32_t>& order);
   void gradient_is_ready(size_t parameter);
   void start_full_buckets(bool all);
@@ -95,7 +95,7 @@ class DataParallel {
   std::vector<int> passes_missing_;  // by parameter, in this step
   std::vector<collectives::Handle> handles_;
   size_t started_ = 0;
-  std::vector<int32_t> order_seen_;  // of the first step
+  std::vector<int32_t> order_seen_;  // order of the gradients in the first step
   bool order_agreed_ = false;
 };
 

@@ -1,7 +1,8 @@
-// A FlatMemory is one tensor of f32 numbers in memory that the ranks of a machine share, where they
-// can: operations between them then need fewer copies.
+// A FlatMemory is one tensor of f32 numbers in memory that the ranks of a machine share if
+// possible, so that operations between them need fewer copies.
 //
-// Threads: confined to one at a time. Errors: none; where memory cannot be shared it is ordinary.
+// Threads: confined to one at a time. Errors: none; if memory cannot be shared, it is ordinary
+// memory.
 // Lifetime: the group outlives it; tensors that are views of it end before it.
 #pragma once
 
@@ -17,7 +18,7 @@ namespace trainyard::parallel {
 
 class FlatMemory {
  public:
-  // All numbers are 0.
+  // Makes memory with all numbers 0.
   FlatMemory(collectives::Group& group, size_t bytes);
   ~FlatMemory();
   FlatMemory(const FlatMemory&) = delete;
@@ -32,12 +33,12 @@ class FlatMemory {
   at::Tensor values_;
 };
 
-// Memory of one size that is used again. Threads and lifetime: of FlatMemory.
+// A FlatPool reuses FlatMemory of one size. Threads and lifetime: as FlatMemory.
 class FlatPool {
  public:
   FlatPool(collectives::Group& group, size_t bytes) : group_(group), bytes_(bytes) {}
 
-  // Returns free memory, or makes more. Its numbers are undefined.
+  // Returns free memory, or makes more. The numbers are undefined.
   FlatMemory* take();
   void give_back(FlatMemory* memory) { free_.push_back(memory); }
   size_t taken() const { return all_.size() - free_.size(); }
@@ -50,10 +51,10 @@ class FlatPool {
   std::vector<FlatMemory*> free_;
 };
 
-// The numbers of a contiguous tensor of f32, for an operation.
+// Returns a view of a contiguous tensor of f32, for an operation.
 collectives::BufferView buffer_of(const at::Tensor& values);
 
-// Returns a view of flat values that begins at a byte, with the shape of another tensor.
+// Returns a view of `flat` that begins at a byte, with the shape of another tensor.
 at::Tensor view_in(const at::Tensor& flat, size_t begin_bytes, const at::Tensor& shape);
 
 }  // namespace trainyard::parallel

@@ -7,7 +7,7 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// Called by libtorch when it has added to a gradient.
+// Libtorch calls the hook after it has added to a gradient.
 struct AfterHook final : torch::autograd::FunctionPostHook {
   explicit AfterHook(std::function<void()> after) : after(std::move(after)) {}
   variable_list operator()(const variable_list& outputs, const variable_list&) override {

@@ -1,5 +1,5 @@
-// Kills a rank with SIGKILL in the middle of training: the other processes end with an error that
-// names it, in every strategy.
+// Kills a rank with SIGKILL in the middle of training. In every strategy, the other processes must
+// end with an error that names it.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ using namespace testing;
 constexpr int kRanks = 3, kKilledRank = 1, kKilledStep = 3;
 constexpr int kStepsMax = 1'000'000;  // never reached: the group ends before
 
-// Where a rank dies in a step.
+// The point of a step at which a rank dies.
 enum class Moment { before_backward, before_step };
 
 void maybe_die(const collectives::Group& group, int step, Moment now, Moment when) {

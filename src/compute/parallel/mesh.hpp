@@ -1,14 +1,14 @@
 // A DeviceMesh arranges the ranks of a group in three dimensions: copies of a model (data), stages
-// of it (pipeline) and parts of its layers (tensor).
+// of the model (pipeline) and parts of its layers (tensor).
 //
 //   auto mesh = TRY(DeviceMesh::make(group, {.data = 4, .pipeline = 2, .tensor = 2}));
 //   mesh->tensor()     // the ranks that hold parts of the same layers of the same copy
 //
-// Tensor is the innermost dimension: its ranks talk most and have adjacent numbers, which launchers
-// give to the same host. Data is the outermost one.
+// Tensor is the innermost dimension: its ranks communicate most, and have adjacent numbers, which
+// launchers place on the same host. Data is the outermost dimension.
 //
-// Threads: of the groups. Errors: of Group::split; invalid, when the shape does not fit the group.
-// Errors of a part name the ranks of the part, from 0.
+// Threads: as the groups. Errors: those of Group::split; invalid, if the shape does not fit the
+// group. Errors of a part name the ranks of the part, from 0.
 // Lifetime: the group outlives its mesh.
 #pragma once
 
@@ -39,7 +39,8 @@ class DeviceMesh {
   static Result<std::unique_ptr<DeviceMesh>> make(collectives::Group& group, MeshShape shape);
 
   const MeshPosition& position() const { return position_; }
-  // The ranks whose positions differ from this one in one dimension only, ordered by it.
+  // Return the group of ranks whose positions differ from this rank's only in one dimension,
+  // ordered by it.
   collectives::Group& data() { return *data_; }
   collectives::Group& tensor() { return *tensor_; }
   // Two groups of the same ranks: one sends activations to later stages, one gradients to earlier

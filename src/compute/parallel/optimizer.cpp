@@ -41,7 +41,7 @@ int numbers_held(Method method) { return int(has_momentum(method)) + int(has_squ
 
 double sum_of_squares(const at::Tensor& values) {
   CHECK(values.is_contiguous() && values.scalar_type() == at::kFloat, "values of f32 in order");
-  constexpr int64_t lanes = 8;  // independent sums, which the processor adds at the same time
+  constexpr int64_t lanes = 8;  // independent sums, which the processor computes in parallel
   double sums[lanes] = {};
   const auto* numbers = static_cast<const float*>(values.data_ptr());
   for (int64_t i = 0; i < values.numel(); ++i) sums[i % lanes] += double(numbers[i]) * numbers[i];
@@ -57,7 +57,7 @@ Optimizer::Optimizer(OptimizerSettings settings, std::vector<OptimizedPart> part
                      size_t parameters)
     : settings_(settings), parts_(std::move(parts)), parameters_(parameters) {
   for (const OptimizedPart& each : parts_) {
-    CHECK(each.parameter < parameters_, "a part belongs to one of the parameters");
+    CHECK(each.parameter < parameters_, "the parameter of a part exists");
     const auto zeros = [&] { return at::zeros_like(each.weights.detach()); };
     if (has_momentum(settings_.method)) momenta_.push_back(zeros());
     if (has_square(settings_.method)) squares_.push_back(zeros());
@@ -137,7 +137,7 @@ void Optimizer::update(size_t index, double rate, double scale) {
       return;
     case Method::lars:
     case Method::lamb:
-      CHECK(false, "these step by norms");
+      CHECK(false, "lars and lamb step by norms");
   }
 }
 

@@ -10,9 +10,9 @@
 //   lamb     u = m / (sqrt(v) + epsilon) + decay w, m and v as in adam;  w -= rate |w| / |u| u
 //                                                                               You et al. 2020
 //
-// g is gradient_scale * gradient + decay * w, with decay = weight_decay; parameters with one
-// dimension (biases, scales of normalisation) have no decay, and a trust ratio of 1. A ratio whose
-// |w|, |g| or |u| is 0 is 1. With clip_norm, gradient_scale is made smaller first so that the norm
+// g is gradient_scale * gradient + decay * w, with decay = weight_decay. Parameters with one
+// dimension (biases, scales of normalisation) have no decay, and a trust ratio of 1. A ratio in
+// which |w|, |g| or |u| is 0 is 1. With clip_norm, gradient_scale is first reduced so that the norm
 // of all scaled gradients together is at most clip_norm.
 //
 // The arithmetic is element by element in f32, so ranks with equal parameters and gradients stay
@@ -20,9 +20,9 @@
 // lars, lamb) are sums of squares in f64: their last bits depend on how parameters are divided into
 // parts, so the steps then agree within a rounding of f32.
 //
-// Memory: sgd, nag, lars and rmsprop hold one number per parameter; adam, adamw and lamb two. A
-// step needs temporary memory for two numbers per element of the largest part, lamb also one per
-// element of all parts.
+// Memory: sgd, nag, lars and rmsprop store one number per parameter; adam, adamw and lamb store
+// two. A step needs temporary memory for two numbers per element of the largest part; lamb also
+// needs one per element of all parts.
 // Threads: confined to one at a time. Errors: none of its own; those of SumOverRanks.
 #pragma once
 
@@ -43,7 +43,7 @@ enum class Method : uint8_t { sgd, nag, adam, rmsprop, adamw, lars, lamb };
 std::string_view to_string(Method method);
 Result<Method> parse_method(std::string_view text);
 
-// Returns the numbers that a method holds for each parameter: 1 or 2.
+// Returns how many numbers a method stores for each parameter: 1 or 2.
 int numbers_held(Method method);
 
 struct OptimizerSettings {
@@ -56,32 +56,34 @@ struct OptimizerSettings {
   double clip_norm = 0;                                 // 0: no limit
 };
 
-// Consecutive elements of a parameter that an optimizer changes.
+// An OptimizedPart is consecutive elements of a parameter that an optimizer changes.
 struct OptimizedPart {
   std::string name;
   at::Tensor weights;
-  at::Tensor gradient;   // undefined: weights.grad() at the time of the step
-  size_t parameter = 0;  // an index below `parameters`; parts of one share its norms
+  at::Tensor gradient;   // undefined: the step uses weights.grad()
+  size_t parameter = 0;  // an index below `parameters`; parts of one parameter share its norms
   bool decays = true;    // the parameter has more than one dimension
 };
 
-// Replaces each number by its sum over the ranks that hold parts of the same parameters.
+// Replaces each number by its sum over the ranks that have parts of the same parameters.
 using SumOverRanks = std::function<Result<void>(std::span<double>)>;
 
 class Optimizer {
  public:
   Optimizer(OptimizerSettings settings, std::vector<NamedTensor> parameters);
-  // `parameters`: the number of parameters of which some rank has parts, equal on all ranks.
+  // `parameters` is the number of parameters of which any rank has parts; equal on all ranks.
   Optimizer(OptimizerSettings settings, std::vector<OptimizedPart> parts, size_t parameters);
 
   // Requires: every parameter has a gradient.
   void step(double rate, double gradient_scale);
-  // After an error no weight has changed; the group has ended, and the state is not used again.
+  // After an error no weight has changed, and the optimizer must not be used again: the group has
+  // ended.
   Result<void> step(double rate, double gradient_scale, const SumOverRanks& sum);
-  // The tensors that a checkpoint stores to continue exactly: "momentum.NAME", "square.NAME".
+  // Returns the tensors that a checkpoint needs to continue exactly: "momentum.NAME",
+  // "square.NAME".
   std::vector<NamedTensor> state() const;
   int64_t steps_done() const { return steps_done_; }
-  // Continues after this number of steps, whose state was assigned.
+  // Sets the number of steps done, after their state was assigned to state().
   void set_steps_done(int64_t steps) { steps_done_ = steps; }
 
  private:
@@ -91,7 +93,7 @@ class Optimizer {
   const at::Tensor& gradient_of(const OptimizedPart& part) const;
   Result<double> clipped_scale(double scale, const SumOverRanks& sum) const;
   at::Tensor scaled_gradient(const OptimizedPart& part, double scale) const;
-  // Updates the means of adam, and returns its divisor.
+  // Updates adam's means, and returns the divisor of the update.
   at::Tensor adam_width(size_t part, const at::Tensor& gradient);
   void update(size_t part, double rate, double scale);
   Result<void> step_by_norms(double rate, double scale, const SumOverRanks& sum);
@@ -100,12 +102,12 @@ class Optimizer {
   const OptimizerSettings settings_;
   const std::vector<OptimizedPart> parts_;
   const size_t parameters_;
-  std::vector<at::Tensor> momenta_, squares_;  // by part; empty where the method has none
+  std::vector<at::Tensor> momenta_, squares_;  // by part; empty if the method has none
   int64_t steps_done_ = 0;
 };
 
-// Returns the sum of the squares of contiguous values of f32, in f64, in an order that depends on
-// their number only.
+// Returns the sum of the squares of contiguous f32 values, in f64. The order of additions depends
+// only on their number.
 double sum_of_squares(const at::Tensor& values);
 
 }  // namespace trainyard::parallel

@@ -1,5 +1,5 @@
-// Compares data parallel training with one process, optimizers with their formulas, and schedules
-// and buckets with tables.
+// Compares data parallel training with training in one process, optimizers with their formulas, and
+// schedules and buckets with tables.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -79,7 +79,7 @@ TEST(Buckets, ContainEveryGradientOnceWithinTheLimits) {
 
 // -- optimizers
 
-// One parameter's numbers by the formulas of optimizer.hpp, in doubles.
+// Computes one parameter by the formulas of optimizer.hpp, in doubles.
 struct Expected {
   double weight, momentum = 0, square = 0;
   void step(const OptimizerSettings& settings, double g, double rate, int steps) {
@@ -134,7 +134,7 @@ double norm_of(const std::vector<double>& numbers) {
   return std::sqrt(sum);
 }
 
-// The weights of one parameter after a step by the formulas of lars and lamb, in doubles.
+// Returns the weights of one parameter after a step by the formulas of lars and lamb, in doubles.
 struct ExpectedByNorm {
   std::vector<double> weights, momenta = std::vector<double>(weights.size()), squares = momenta;
   void step(const OptimizerSettings& settings, const std::vector<double>& g, double rate,
@@ -219,7 +219,7 @@ TEST(Optimizer, BiasesDoNotDecay) {
 
 // -- checkpoints
 
-TEST(StoredTensors, ComeBackOrAreNamed) {
+TEST(StoredTensors, RoundTripAndNameTensorsThatDoNotFit) {
   const std::vector<NamedTensor> model = {{"a", random_tensor({2, 3}, 1)},
                                           {"b", random_tensor({}, 2)}};
   checkpoint::Contents contents;
@@ -239,14 +239,14 @@ TEST(StoredTensors, ComeBackOrAreNamed) {
 
 // -- data parallel
 
-// Trains as one rank; `parts`: of this rank.
+// Trains as one rank with `parts` parts.
 std::vector<at::Tensor> train(collectives::Group& group, const std::vector<int>& parts,
                               BucketLimits limits = {.first_bytes = 1024, .bytes = 2048}) {
   const Network network;
   if (group.rank() != 0) {
     const at::NoGradGuard no_gradients;
     for (const at::Tensor& each : network.parameters)
-      at::Tensor(each).zero_();  // rank 0's are sent
+      at::Tensor(each).zero_();  // rank 0 sends its values
   }
   auto made = DataParallel::make(network.parameters, group, limits);
   EXPECT_TRUE(made) << made.error().message;
@@ -285,7 +285,7 @@ std::vector<std::vector<at::Tensor>> train_on(int ranks, int parts_of_rank = 1) 
   return trained;
 }
 
-TEST(DataParallel, TwoRanksAreOneProcessBitForBit) {
+TEST(DataParallel, TwoRanksMatchOneProcessBitForBit) {
   const auto two = train_on(2), one = train_on(1, 2);
   for (size_t i = 0; i < two[0].size(); ++i) {
     EXPECT_TRUE(at::equal(two[0][i], one[0][i])) << "parameter " << i;
@@ -301,7 +301,7 @@ TEST(DataParallel, TwoRanksAreOneProcessBitForBit) {
             0.01);
 }
 
-TEST(DataParallel, MoreRanksAreOneProcessUpToTheOrderOfTheSums) {
+TEST(DataParallel, MoreRanksMatchOneProcessUpToTheOrderOfSums) {
   for (const int ranks : {3, 4}) {
     const auto several = train_on(ranks), one = train_on(1, ranks);
     for (int rank = 1; rank < ranks; ++rank)
@@ -310,7 +310,7 @@ TEST(DataParallel, MoreRanksAreOneProcessUpToTheOrderOfTheSums) {
   }
 }
 
-TEST(DataParallel, TheSumOfPartsIsTheWholeBatch) {
+TEST(DataParallel, TheSumOfPartsMatchesTheWholeBatch) {
   at::set_num_threads(1);
   const auto parts = train_on(2);
   const Network network;
@@ -327,7 +327,7 @@ TEST(DataParallel, TheSumOfPartsIsTheWholeBatch) {
   EXPECT_LT(largest_difference(parts[0], whole), 1e-5);
 }
 
-TEST(DataParallel, BucketsTakeTheOrderOfTheFirstBackwardPass) {
+TEST(DataParallel, OrdersBucketsLikeTheFirstBackwardPass) {
   auto groups = collectives::join_in_memory(1);
   // Used in the order b, a: the backward pass makes the gradient of a first, and that of b last.
   const at::Tensor a = parameter({64, 64}, 1), b = parameter({64, 64}, 2);
@@ -342,7 +342,7 @@ TEST(DataParallel, BucketsTakeTheOrderOfTheFirstBackwardPass) {
   EXPECT_TRUE(at::equal(b.grad(), gradient));  // kept when the buckets changed
 }
 
-TEST(DataParallel, AParameterWithoutAGradientCountsAsZero) {
+TEST(DataParallel, CountsAParameterWithoutAGradientAsZero) {
   auto groups = collectives::join_in_memory(2);
   std::vector<std::thread> ranks;
   for (auto& group : groups)
@@ -361,7 +361,7 @@ TEST(DataParallel, AParameterWithoutAGradientCountsAsZero) {
   for (std::thread& each : ranks) each.join();
 }
 
-TEST(DataParallel, ReducesTheGradientsOnceAStep) {
+TEST(DataParallel, ReducesTheGradientsOncePerStep) {
   auto groups = collectives::join_in_memory(2);
   std::vector<std::thread> ranks;
   for (auto& group : groups)
@@ -381,7 +381,7 @@ TEST(DataParallel, ReducesTheGradientsOnceAStep) {
   for (std::thread& each : ranks) each.join();
 }
 
-TEST(DataParallel, RanksWithOtherShapesAreRefused) {
+TEST(DataParallel, RejectsRanksWithOtherShapes) {
   auto groups = collectives::join_in_memory(2);
   std::vector<std::thread> ranks;
   for (auto& group : groups)
@@ -393,7 +393,7 @@ TEST(DataParallel, RanksWithOtherShapesAreRefused) {
   for (std::thread& each : ranks) each.join();
 }
 
-TEST(DataParallel, ADeadRankEndsTheStepByName) {
+TEST(DataParallel, NamesARankThatEndsDuringAStep) {
   auto groups = collectives::join_in_memory(2);
   std::vector<std::unique_ptr<DataParallel>> parallels(2);
   std::barrier<> all_are_ready(2);

@@ -80,7 +80,7 @@ Result<void> Pipeline::run_backward(int micro_batch) {
 Result<at::Tensor> Pipeline::receive(collectives::Group& group, int stage, at::IntArrayRef sizes,
                                      const char* name) {
   at::Tensor values = at::empty(sizes, at::kFloat);
-  // After the sends that were started before.
+  // Runs after the sends that were started before.
   TRY(group.start_receive(stage, buffer_of(values), name)
           .wait()
           .in(std::string("receiving ") + name + " of stage " + std::to_string(stage)));
@@ -94,7 +94,7 @@ void Pipeline::send(collectives::Group& group, int stage, const at::Tensor& valu
   sending_.push_back({std::move(sent), std::move(handle)});
 }
 
-// Forgets what has been sent, and with `all` waits for the rest.
+// Removes completed sends; with `all`, waits for the others.
 Result<void> Pipeline::wait_for_sends(bool all) {
   Result<void> result = ok();
   for (auto each = sending_.begin(); each != sending_.end();) {

@@ -1,5 +1,5 @@
-// A Pipeline runs one stage of a model: it receives activations from the stage before, sends its
-// own to the stage after it, and gradients back, in the order of pipeline_plan.hpp.
+// A Pipeline runs one stage of a model. It receives activations from the stage before it, sends its
+// own to the stage after it, and sends gradients back, in the order of pipeline_plan.hpp.
 //
 //   Pipeline pipeline(mesh->activations(), mesh->gradients(),
 //                     {.micro_batches = 8, .input_sizes = {32, 512}});
@@ -12,19 +12,19 @@
 //     optimizer.step(rate, 1.0 / 8);
 //   }
 //
-// The gradients of the parameters are summed over the micro-batches in their order: they equal
-// those of one process that computes one micro-batch after another, bit for bit.
+// The gradients of the parameters are summed over the micro-batches in their order. They equal, bit
+// for bit, the gradients of one process that computes one micro-batch after another.
 //
-// Sends run in the background. Activations and gradients use two groups, so that a stage that sends
-// one does not wait for the other: then no schedule of pipeline_plan.hpp can block, however few
-// bytes the connections hold (its test simulates this).
+// Sends run in the background. Activations and gradients use two groups, so that sending one does
+// not wait for the other. So no schedule of pipeline_plan.hpp can block, however small the buffers
+// of the connections are (its test simulates this).
 //
 // Memory: inputs and activations of activations_held() micro-batches; outputs until they are sent.
 // Traffic of a step: a stage sends its output once for each micro-batch, and a gradient of the size
 // of its input. Idle time: bubble().
 //
-// Threads: confined to one, with the backward pass. Errors: of the groups; both are abandoned after
-// the first one, so that the other stages end, and the message names the rank at fault. Lifetime:
+// Threads: confined to one, with the backward pass. Errors: those of the groups, naming the rank at
+// fault; both groups are abandoned after the first error, so that the other stages end. Lifetime:
 // the groups outlive it.
 #pragma once
 
@@ -45,16 +45,17 @@ namespace trainyard::parallel {
 struct PipelineSettings {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int micro_batches = 1;  // equal on all stages
-  // The shape of what the stage before sends for one micro-batch; not used by the first stage.
+  // The shape of the activations that the stage before sends for one micro-batch; the first stage
+  // does not use it.
   std::vector<int64_t> input_sizes;
 };
 
 class Pipeline {
  public:
-  // Returns the output of this stage for a micro-batch: contiguous or not, in f32. The last stage
+  // Returns the output of this stage for a micro-batch, in f32, contiguous or not. The last stage
   // returns a loss of one number. The input of the first stage is undefined.
   using Forward = std::function<at::Tensor(const at::Tensor& input, int micro_batch)>;
-  // Called after each backward pass, such as end_pass() of other strategies.
+  // Called after each backward pass, for instance to call end_pass() of another strategy.
   using AfterBackward = std::function<Result<void>()>;
 
   // Rank r of both groups is stage r.
@@ -65,7 +66,7 @@ class Pipeline {
   // and 0 on the others.
   Result<double> run(const Forward& forward, const AfterBackward& after_backward = nullptr);
 
-  // The largest number of micro-batches whose activations were held at a time.
+  // Returns the largest number of micro-batches whose activations existed at the same time.
   size_t most_held() const { return most_held_; }
 
  private:
@@ -73,7 +74,7 @@ class Pipeline {
     at::Tensor input, output;
   };
   struct Sending {
-    at::Tensor values;  // until they are sent
+    at::Tensor values;  // must exist until they are sent
     collectives::Handle handle;
   };
 

@@ -17,7 +17,7 @@
 // micro-batch, a step takes (M + S - 1) (f + b) in both schedules. A stage computes for M (f + b),
 // and is idle for the rest, which is (S - 1) / (M + S - 1) of the time.
 //
-// Threads: pure functions. Errors: of parse_pipeline_schedule(), invalid.
+// Threads: pure functions. Errors: invalid, from parse_pipeline_schedule().
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct PipelineOperation {
 std::vector<PipelineOperation> plan_pipeline(PipelineSchedule schedule, int stages, int stage,
                                              int micro_batches);
 
-// Returns the largest number of micro-batches whose activations a stage holds at a time.
+// Returns the largest number of micro-batches whose activations a stage holds at the same time.
 int activations_held(PipelineSchedule schedule, int stages, int stage, int micro_batches);
 
 // Returns the part of a step for which a stage is idle, 0 to 1.

@@ -1,5 +1,5 @@
-// Compares the orders of a pipeline with tables, and its times, its memory and its messages with
-// simulations of all stages.
+// Compares the orders of passes with tables, and times, memory and messages with simulations of all
+// stages.
 #include "parallel/pipeline_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr PipelineSchedule kBothSchedules[] = {PipelineSchedule::gpipe,
                                                PipelineSchedule::one_forward_one_backward};
 
-// "F0 F1 B0 B1"
+// Formats passes as "F0 F1 B0 B1".
 std::string text_of(PipelineSchedule schedule, int stages, int stage, int micro_batches) {
   std::string text;
   for (const PipelineOperation& each : plan_pipeline(schedule, stages, stage, micro_batches))
@@ -41,7 +41,7 @@ TEST(PipelinePlan, EqualsTheTables) {
   EXPECT_FALSE(parse_pipeline_schedule("zero"));
 }
 
-TEST(PipelinePlan, HoldsNoMoreActivationsThanItSays) {
+TEST(PipelinePlan, HoldsTheDocumentedNumberOfActivations) {
   for (const PipelineSchedule schedule : kBothSchedules)
     for (int stages = 1; stages <= 6; ++stages)
       for (int stage = 0; stage < stages; ++stage)
@@ -62,7 +62,7 @@ TEST(PipelinePlan, HoldsNoMoreActivationsThanItSays) {
         }
 }
 
-// The time of a step, when messages take none.
+// Returns the time of a step if messages take no time.
 int simulate(PipelineSchedule schedule, int stages, int micro_batches, int forward_time,
              int backward_time) {
   std::vector<std::vector<PipelineOperation>> plans;
@@ -113,8 +113,8 @@ struct Message {
   int peer, micro_batch;
 };
 
-// Runs the sends and receives of pipeline.cpp with connections that hold nothing: a send ends only
-// when its receiver has reached the receive. Returns true when all stages end.
+// Runs the sends and receives of pipeline.cpp with connections without buffers: a send ends only
+// when its receiver has reached the receive. Returns true if all stages end.
 bool ends_without_buffers(PipelineSchedule schedule, int stages, int micro_batches) {
   std::vector<std::vector<PipelineOperation>> plans;
   for (int stage = 0; stage < stages; ++stage)
@@ -137,7 +137,7 @@ bool ends_without_buffers(PipelineSchedule schedule, int stages, int micro_batch
     }
     return false;
   };
-  // Returns true when the stage did something.
+  // Returns true if the stage made progress.
   const auto advance = [&](int stage) {
     const auto s = size_t(stage);
     if (receiving[s] || next[s] == 2 * plans[s].size()) return false;

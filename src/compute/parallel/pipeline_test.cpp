@@ -62,7 +62,7 @@ TEST(DeviceMesh, RejectsAGroupOfAnotherSize) {
 
 // -- the network in stages
 
-// The layers of stage `stage` of `stages`: of 1, 2 or 3.
+// Returns the layers of stage `stage`. `stages` is 1, 2 or 3.
 struct Stage {
   Stage(int stage, int stages) : first(stage * 3 / stages), last((stage + 1) * 3 / stages) {}
   int first, last;
@@ -88,7 +88,7 @@ struct Stage {
 constexpr PipelineSchedule kBothOrders[] = {PipelineSchedule::gpipe,
                                             PipelineSchedule::one_forward_one_backward};
 
-TEST(Pipeline, IsOneProcessBitForBit) {
+TEST(Pipeline, MatchesOneProcessBitForBit) {
   const OptimizerSettings sgd{.momentum = 0.9, .weight_decay = 1e-3};
   for (const PipelineSchedule schedule : kBothOrders)
     for (const int stages : {1, 2, 3})
@@ -118,7 +118,7 @@ TEST(Pipeline, IsOneProcessBitForBit) {
                 << to_string(schedule) << " parameter " << name;
           EXPECT_EQ(int(pipeline.most_held()),
                     activations_held(schedule, stages, group.rank(), micro_batches));
-          // A message of a micro-batch to each neighbour, in each direction.
+          // One message per micro-batch to each neighbour, in each direction.
           const auto bytes_of = [&](int64_t width) {
             return uint64_t(kSteps * micro_batches * kPartRows * width * 4);
           };
@@ -131,7 +131,7 @@ TEST(Pipeline, IsOneProcessBitForBit) {
       }
 }
 
-TEST(Pipeline, ADeadStageEndsAllByName) {
+TEST(Pipeline, NamesAStageThatEnds) {
   for (const PipelineSchedule schedule : kBothOrders) {
     auto groups = collectives::join_in_memory(3);
     std::vector<std::unique_ptr<DeviceMesh>> meshes(3);
@@ -166,7 +166,7 @@ TEST(Pipeline, ADeadStageEndsAllByName) {
 
 // -- data x pipeline x tensor
 
-// A perceptron of two blocks, each of a column and a row layer.
+// A perceptron of two blocks, each with a column layer and a row layer.
 struct Block {
   explicit Block(uint64_t seed)
       : weight_1(parameter({20, 16}, seed)),

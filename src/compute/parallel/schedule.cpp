@@ -9,7 +9,7 @@
 namespace trainyard::parallel {
 namespace {
 
-// The part of the decay that is done, 0 to 1.
+// Returns the fraction of the decay that is done, from 0 to 1.
 double progress(const Schedule& schedule, int64_t step) {
   CHECK(schedule.steps > schedule.warm_up, "a decay needs steps after the warm-up");
   const double done = double(step - schedule.warm_up) / double(schedule.steps - schedule.warm_up);

@@ -1,6 +1,6 @@
 // Computes the learning rate of a step: a warm-up, then a decay.
 //
-// The same function on every rank and after every restart: it depends on the step alone.
+// The rate depends only on the step, so it is the same on every rank and after every restart.
 //
 // Threads: plain values, pure functions. Errors: none.
 #pragma once
@@ -22,7 +22,7 @@ struct Schedule {
   // The rate rises linearly to `base` in the first steps: step i has base * (i + 1) / warm_up.
   int64_t warm_up = 0;  // steps
   Decay decay = Decay::constant;
-  int64_t steps = 0;                // of the whole training, for cosine and polynomial
+  int64_t steps = 0;                // steps of the whole training, for cosine and polynomial
   std::vector<int64_t> milestones;  // steps, ascending
   double factor = 0.1;
   double power = 0.9;

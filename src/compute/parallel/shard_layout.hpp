@@ -4,7 +4,7 @@
 // r of every bucket. A shard contains parts of one or more parameters, and a parameter that is
 // larger than a shard has parts on several ranks.
 //
-// Threads: pure functions. Errors: none. Units: bytes where named so, else elements of f32.
+// Threads: pure functions. Errors: none. Units: elements of f32, unless the name has `bytes`.
 #pragma once
 
 #include <cstddef>
@@ -16,24 +16,24 @@
 
 namespace trainyard::parallel {
 
-// Consecutive elements of one parameter, in its flattened order.
+// A ShardPart is consecutive elements of one parameter, in its flattened order.
 struct ShardPart {
   size_t parameter = 0;  // index
-  size_t begin = 0;      // of the part in the parameter
+  size_t begin = 0;      // where the part begins in the parameter
   size_t count = 0;      // at least 1
-  size_t position = 0;   // of the part in the shard
+  size_t position = 0;   // where the part begins in the shard
 
   bool operator==(const ShardPart&) const = default;
 };
 
-// As plan_buckets, with each bucket padded so that all ranks have shards of equal size, each a
-// multiple of kGradientAlignment.
+// Plans buckets as plan_buckets does, and pads each bucket so that all ranks have shards of equal
+// size, which is a multiple of kGradientAlignment.
 std::vector<Bucket> plan_sharded_buckets(std::span<const size_t> bytes,
                                          std::span<const int32_t> order, BucketLimits limits,
                                          int ranks);
 
 // Returns the parts in the shard of a rank, by position. bytes[i] is the size of parameter i.
-// Requires: a bucket of plan_sharded_buckets, for as many ranks.
+// Requires: a bucket of plan_sharded_buckets for the same number of ranks.
 std::vector<ShardPart> parts_of_shard(const Bucket& bucket, std::span<const size_t> bytes, int rank,
                                       int ranks);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kGather = 1, kReduce = 2;  // operations, for the digest
 
-// Makes all tensors that share the storage of `flat` use this memory; null: no memory.
+// Sets the memory of all tensors that share the storage of `flat`; null: no memory.
 void exchange_memory(const at::Tensor& flat, void* values) {
   flat.storage().unsafeGetStorageImpl()->set_data_ptr_noswap(
       c10::DataPtr(values, c10::Device(c10::DeviceType::CPU)));
@@ -74,7 +74,8 @@ Result<void> ShardedModel::add_unit(std::vector<NamedTensor> parameters) {
   }
   unit.flat = at::from_blob(nullptr, {int64_t(unit.plan.bytes / sizeof(float))}, at::kFloat);
   const size_t index = units_.size();
-  // Before the parameters become empty, since libtorch remembers their shapes for the gradients.
+  // Adds the hooks before the parameters become empty, since libtorch stores their shapes for the
+  // gradients.
   unit.hooks = std::make_unique<GradientHooks>(
       unit.parameters, [this, index](size_t) { gradient_begins(index); },
       [this, index](size_t) { gradient_is_ready(index); });
@@ -125,8 +126,8 @@ void ShardedModel::prefetch(size_t unit) {
   ++prefetched_;
 }
 
-// After an error the parameters have memory too, with undefined values: a backward pass in progress
-// reads them until it ends.
+// After an error the parameters have memory, too, with undefined values: a backward pass in
+// progress reads them until it ends.
 Result<void> ShardedModel::make_available(size_t index) {
   Unit& unit = units_[index];
   if (!unit.gathered) start_gather(index);
@@ -228,7 +229,7 @@ void ShardedModel::start_full_units(bool all) {
 
 void ShardedModel::start_reduction(size_t index) {
   Unit& unit = units_[index];
-  if (!unit.gradients) gradient_begins(index);  // none was computed: all are 0
+  if (!unit.gradients) gradient_begins(index);  // no gradient was computed: all are 0
   const at::Tensor values = first_of(unit.gradients->values(), unit.plan.bytes);
   if (passes_done_ > 0) {
     const int64_t count = unit.sums->values().numel();

@@ -1,5 +1,5 @@
-// Compares training with divided parameters (ZeRO stage 3) with one process, and the memory and the
-// bytes sent with the formulas of sharded_model.hpp.
+// Compares training with divided parameters (ZeRO stage 3) with training in one process, and
+// compares memory and sent bytes with the formulas of sharded_model.hpp.
 #include "parallel/sharded_model.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class DividedNetwork {
       if (group.rank() != 0) {
         const at::NoGradGuard no_gradients;
         for (const NamedTensor& each : parameters)
-          at::Tensor(each.tensor).zero_();  // rank 0's are sent
+          at::Tensor(each.tensor).zero_();  // rank 0 sends its values
       }
       const auto added = model.add_unit(parameters);
       EXPECT_TRUE(added) << added.error().message;
@@ -51,7 +51,7 @@ class DividedNetwork {
     return at::cross_entropy_loss(values, part.labels);
   }
 
-  // All parameters, gathered.
+  // Returns all parameters, gathered.
   std::vector<at::Tensor> parameters() {
     const at::NoGradGuard no_gradients;
     std::vector<at::Tensor> copies;
@@ -106,7 +106,7 @@ std::vector<std::vector<at::Tensor>> train(const DividedCourse& course) {
   return trained;
 }
 
-TEST(ShardedModel, TwoRanksAreOneProcessBitForBit) {
+TEST(ShardedModel, TwoRanksMatchOneProcessBitForBit) {
   for (const Method method :
        {Method::sgd, Method::nag, Method::adam, Method::rmsprop, Method::adamw}) {
     DividedCourse course{.rate = method == Method::sgd ? 0.1 : 0.01};
@@ -119,7 +119,7 @@ TEST(ShardedModel, TwoRanksAreOneProcessBitForBit) {
 }
 
 // Shared memory is registered with the group, and TCP copies.
-TEST(ShardedModel, IsOneProcessOverEveryTransport) {
+TEST(ShardedModel, MatchesOneProcessOverEveryTransport) {
   using collectives::testing::LinkKind;
   const DividedCourse adam{.optimizer = {.method = Method::adam}, .rate = 0.01};
   const auto one = train_alone(adam.optimizer, 2, adam.rate);
@@ -133,7 +133,7 @@ TEST(ShardedModel, IsOneProcessOverEveryTransport) {
     });
 }
 
-TEST(ShardedModel, MoreRanksAndPassesAreOneProcessUpToTheOrderOfTheSums) {
+TEST(ShardedModel, MoreRanksAndPassesMatchOneProcessUpToTheOrderOfSums) {
   for (const auto& [ranks, passes] : {std::pair{1, 1}, {3, 1}, {4, 1}, {2, 2}, {3, 3}})
     for (const Method method : {Method::sgd, Method::lamb}) {
       DividedCourse course{.ranks = ranks, .passes = passes};
@@ -146,7 +146,7 @@ TEST(ShardedModel, MoreRanksAndPassesAreOneProcessUpToTheOrderOfTheSums) {
     }
 }
 
-TEST(ShardedModel, AParameterWithoutAGradientCountsAsZero) {
+TEST(ShardedModel, CountsAParameterWithoutAGradientAsZero) {
   on_ranks(2, [](collectives::Group& group) {
     const at::Tensor used = parameter({8}, 1), unused = parameter({8}, 2);
     const at::Tensor used_before = used.detach().clone(), unused_before = unused.detach().clone();
@@ -242,7 +242,7 @@ TEST(ShardedModel, SendsTheBytesOfItsFormula) {
       });
 }
 
-// The same training in one process: as many equal parts as ranks.
+// Runs the same training in one process, with one part per rank.
 void step_alone(const std::vector<NamedTensor>& layers, Optimizer& optimizer, int parts,
                 uint64_t seed) {
   for (const NamedTensor& each : layers)
@@ -290,7 +290,7 @@ TEST(ShardedModel, TrainsAModelThatDoesNotFitOneRank) {
 
 // -- checkpoints
 
-TEST(ShardedModel, ContinuesFromACheckpointOfAnotherWorldSize) {
+TEST(ShardedModel, ContinuesFromACheckpointOfAnotherNumberOfRanks) {
   const OptimizerSettings adam{.method = Method::adam, .weight_decay = 1e-3};
   const auto alone = train_alone(adam, 4, 0.01);
   for (const auto& [first, second] : {std::pair{4, 2}, {4, 1}, {1, 4}, {2, 2}}) {
@@ -315,7 +315,7 @@ TEST(ShardedModel, ContinuesFromACheckpointOfAnotherWorldSize) {
 
 // -- failures
 
-TEST(ShardedModel, AnotherOrderOfUnitsIsAnErrorOnAllRanks) {
+TEST(ShardedModel, ReportsAnotherOrderOfUnitsOnAllRanks) {
   on_ranks(2, [](collectives::Group& group) {
     const at::Tensor a = parameter({8}, 1), b = parameter({8}, 2);
     ShardedModel model(group, {});
@@ -337,7 +337,7 @@ TEST(ShardedModel, AnotherOrderOfUnitsIsAnErrorOnAllRanks) {
   });
 }
 
-TEST(ShardedModel, OtherUnitsOfEqualSizeAreAnErrorOnAllRanks) {
+TEST(ShardedModel, ReportsOtherUnitsOfEqualSizeOnAllRanks) {
   on_ranks(2, [](collectives::Group& group) {
     std::vector<at::Tensor> layers;
     ShardedModel model(group, {});
@@ -359,7 +359,7 @@ TEST(ShardedModel, OtherUnitsOfEqualSizeAreAnErrorOnAllRanks) {
   });
 }
 
-TEST(ShardedModel, ADeadRankEndsThePassByName) {
+TEST(ShardedModel, NamesARankThatEndsDuringAPass) {
   // Before the forward pass, between the passes, and before the end of the pass.
   for (const int when : {0, 1, 2}) {
     auto groups = collectives::join_in_memory(3);

@@ -47,7 +47,8 @@ std::string path_of_part(const std::string& prefix, int64_t steps, int rank, int
 
 std::string path_of_index(const std::string& prefix) { return prefix + ".safetensors"; }
 
-// Bounds the memory for a file: parameters with two numbers of state each, and a header.
+// Returns the largest valid size of a file: parameters with two numbers of state each, and a
+// header.
 size_t file_bytes_max(const std::vector<ShardedParameter>& parameters) {
   size_t bytes = checkpoint::kHeaderBytesMax + sizeof(uint64_t);
   for (const ShardedParameter& each : parameters) bytes += 3 * each.bytes();

@@ -1,13 +1,13 @@
-// A ShardedOptimizer changes the parts of the parameters that its rank holds, and stores them in
-// checkpoints that any number of ranks reads.
+// A ShardedOptimizer updates the parts of the parameters that its rank holds, and stores them in
+// checkpoints that any number of ranks can read.
 //
-// Norms (clip_norm, lars, lamb) are over whole parameters: one allreduce of one or two numbers
-// per parameter in f64.
+// Norms (clip_norm, lars, lamb) are computed over whole parameters, with one allreduce of one or
+// two f64 numbers per parameter.
 //
-// Memory: numbers_held(method) / n of the parameters for n ranks, see optimizer.hpp. save() needs
-// memory for the own file, and load() for one file of the writers at a time.
-// Threads: confined to one at a time. Errors: of the group; of checkpoints, also those of files,
-// with the rank whose file is meant. All ranks return an error when one of them does.
+// Memory: for n ranks, numbers_held(method) / n numbers per parameter (optimizer.hpp). save() needs
+// memory for this rank's file, and load() for one of the files at a time.
+// Threads: confined to one at a time. Errors: those of the group; for checkpoints also those of
+// files, naming the rank of the file. If one rank returns an error, all ranks do.
 // Lifetime: the group outlives it.
 #pragma once
 
@@ -36,7 +36,7 @@ struct BucketShard {
   at::Tensor weights, gradients;
 };
 
-// A part of a parameter that this rank holds, and its place.
+// A part of a parameter that this rank holds, and its position.
 struct OwnPart {
   ShardPart place;
   OptimizedPart part;
@@ -50,17 +50,17 @@ class ShardedOptimizer {
 
   Result<void> step(double rate, double gradient_scale);
 
-  // Writes the weights and the state: one file "PREFIX-STEPS-RANK-of-RANKS.safetensors" for each
-  // rank, and when all are there "PREFIX.safetensors", which names steps and ranks. A reader sees
-  // the old checkpoint or the new one. The files of earlier steps stay: the caller removes them.
-  // All ranks call it, with one directory that all see.
+  // Writes the weights and the state: one file "PREFIX-STEPS-RANK-of-RANKS.safetensors" per rank,
+  // and when all are written, "PREFIX.safetensors", which names steps and ranks. So a reader sees
+  // either the old checkpoint or the new one. Files of earlier steps remain, and the caller removes
+  // them. All ranks call it, with a directory that all of them share.
   Result<void> save(const std::string& prefix) const;
-  // Assigns weights and state of a checkpoint that any number of ranks wrote, with any buckets.
-  // After an error they are undefined.
+  // Reads weights and state from a checkpoint, which any number of ranks may have written, with any
+  // buckets. After an error the weights and the state are undefined.
   Result<void> load(const std::string& prefix);
 
   int64_t steps_done() const { return optimizer_.steps_done(); }
-  // The bytes of the state.
+  // Returns the bytes of the state.
   size_t bytes_held() const;
 
  private:

@@ -30,7 +30,7 @@ Result<void> assign_tensors(const checkpoint::Contents& contents,
   for (const auto& [name, tensor] : tensors) {
     const auto found = contents.tensors.find(name);
     if (found == contents.tensors.end())
-      return corrupt("tensor " + name + " not found: the checkpoint is of another model");
+      return corrupt("tensor " + name + " not found: the checkpoint belongs to another model");
     const checkpoint::TensorView& stored = found->second;
     if (stored.type != checkpoint::Type::f32 || stored.shape != shape_of(tensor))
       return corrupt("tensor " + name + " is " + std::string(to_string(stored.type)) +

@@ -1,4 +1,4 @@
-// Converts tensors of libtorch to and from those of a checkpoint.
+// Converts libtorch's tensors to and from tensors of a checkpoint.
 //
 // Threads: pure functions. Errors: corrupt, naming the tensor.
 #pragma once
@@ -21,8 +21,8 @@ struct NamedTensor {
 // Requires: contiguous tensors of f32 in ordinary memory.
 void add_tensors(const std::vector<NamedTensor>& tensors, checkpoint::Contents& contents);
 
-// Copies the stored values into the tensors. A tensor of `contents` that is not requested is
-// ignored. Errors: a requested tensor is missing, or has another type or shape; then none is
+// Copies the stored values into the tensors. Other tensors in `contents` are ignored. Errors:
+// corrupt, if a requested tensor is missing or has another type or shape; then no tensor is
 // changed.
 Result<void> assign_tensors(const checkpoint::Contents& contents,
                             const std::vector<NamedTensor>& tensors);

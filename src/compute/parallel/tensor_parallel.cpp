@@ -28,7 +28,8 @@ at::Tensor columns_of(const at::Tensor& whole, const TensorGroup& group) {
   return whole.narrow(-1, range.begin, range.count);
 }
 
-// Forward: unchanged. Backward: the sum over the ranks, each of which computes a part.
+// Forward: returns the input. Backward: sums the gradient over the ranks, each of which computes a
+// part.
 struct CopyToRanks : torch::autograd::Function<CopyToRanks> {
   static Variable forward(AutogradContext* context, const Variable& values, TensorGroup* group) {
     keep(context, group);
@@ -39,7 +40,8 @@ struct CopyToRanks : torch::autograd::Function<CopyToRanks> {
   }
 };
 
-// Forward: the sum over the ranks. Backward: unchanged, since each rank has the whole gradient.
+// Forward: sums over the ranks. Backward: returns the gradient unchanged, since each rank has the
+// whole gradient.
 struct SumOfRanks : torch::autograd::Function<SumOfRanks> {
   static Variable forward(AutogradContext*, const Variable& values, TensorGroup* group) {
     return group->sum(values);
@@ -91,7 +93,8 @@ at::Tensor TensorGroup::gather(const at::Tensor& own, int64_t columns) {
   std::vector<int64_t> sizes = mine.sizes().vec();
   int64_t rows = 1;
   for (size_t i = 0; i + 1 < sizes.size(); ++i) rows *= sizes[i];
-  CHECK(sizes.back() == range_of(columns, rank(), size()).count, "the own columns");
+  CHECK(sizes.back() == range_of(columns, rank(), size()).count,
+        "`own` has the columns of this rank");
   const at::Tensor all = at::zeros({rows * columns}, at::kFloat);
   std::vector<size_t> counts;
   std::vector<at::Tensor> parts;
@@ -125,7 +128,7 @@ at::Tensor row_linear(const at::Tensor& input, const at::Tensor& weight, const a
 at::Tensor vocabulary_embedding(const at::Tensor& indices, const at::Tensor& weight,
                                 int64_t vocabulary, TensorGroup& group) {
   const TensorRange range = range_of(vocabulary, group.rank(), group.size());
-  CHECK(weight.size(0) == range.count, "the own rows of the table");
+  CHECK(weight.size(0) == range.count, "`weight` has this rank's rows of the table");
   const at::Tensor elsewhere =
       at::logical_or(indices.lt(range.begin), indices.ge(range.begin + range.count));
   if (range.count == 0) {  // more ranks than words

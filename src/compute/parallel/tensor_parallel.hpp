@@ -9,10 +9,10 @@
 //
 // For n ranks, with weights W [out, in] of the whole layer:
 //   column_linear  weight: W's rows range_of(out), bias: the same part. The input is whole on every
-//                  rank, the output is the own columns. Backward: one allreduce of the input's
+//                  rank, the output is this rank's columns. Backward: one allreduce of the input's
 //                  gradient.
-//   row_linear     weight: W's columns range_of(in), bias: whole. The input is the own columns, the
-//                  output is whole on every rank. Forward: one allreduce of the output.
+//   row_linear     weight: W's columns range_of(in), bias: whole. The input is this rank's columns,
+//                  the output is whole on every rank. Forward: one allreduce of the output.
 //   vocabulary_embedding   weight: the table's rows range_of(vocabulary). Indices and output are
 //                  whole on every rank. Forward: one allreduce of the output.
 // A column and then a row layer, as in the example, divide a perceptron or an attention with one
@@ -25,9 +25,9 @@
 // Traffic of one rank for x bytes: an allreduce sends 2 (n - 1) / n x (small ones, which are sent
 // to all at once, (n - 1) x), a gather (n - 1) / n x.
 //
-// Threads: of the group; all ranks call the same functions in the same order. Errors: of the group,
-// kept in the TensorGroup, since the backward pass returns none: after the first one all results
-// are undefined. Lifetime: the TensorGroup outlives the backward pass.
+// Threads: as the group; all ranks call the same functions in the same order. Errors: those of the
+// group, stored in the TensorGroup, since the backward pass returns none. After the first error all
+// results are undefined. Lifetime: the TensorGroup outlives the backward pass.
 #pragma once
 
 #include <cstdint>
@@ -46,12 +46,13 @@ class TensorGroup {
 
   int rank() const { return group_.rank(); }
   int size() const { return group_.size(); }
-  // The first error of an operation.
+  // Returns the first error of an operation.
   const Result<void>& result() const { return result_; }
 
-  // Without gradients. Returns the sum over the ranks.
+  // Returns the sum over the ranks, without gradients.
   at::Tensor sum(const at::Tensor& values);
-  // Returns the columns (last dimension) of all ranks, `columns` together, by range_of.
+  // Returns the columns (last dimension) of all ranks, without gradients. `columns` is their total
+  // number; each rank has its range_of.
   at::Tensor gather(const at::Tensor& own, int64_t columns);
 
  private:
@@ -59,13 +60,14 @@ class TensorGroup {
   Result<void> result_ = ok();
 };
 
-// The part of a dimension that a rank holds: as even as possible, the first ranks hold one more.
+// The part of a dimension that a rank holds. Dimensions are divided as evenly as possible; the
+// first ranks hold one more.
 struct TensorRange {
   int64_t begin = 0, count = 0;
 };
 TensorRange range_of(int64_t extent, int rank, int ranks);
 
-// With gradients. bias may be undefined.
+// Compute the layers described above, with gradients. `bias` may be undefined.
 at::Tensor column_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                          TensorGroup& group);
 at::Tensor row_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
@@ -73,9 +75,9 @@ at::Tensor row_linear(const at::Tensor& input, const at::Tensor& weight, const a
 // Requires: 0 <= indices < vocabulary.
 at::Tensor vocabulary_embedding(const at::Tensor& indices, const at::Tensor& weight,
                                 int64_t vocabulary, TensorGroup& group);
-// Makes the own columns whole; their gradient is the own part of the gradient.
+// Returns the columns of all ranks; in the backward pass, each rank gets its part of the gradient.
 at::Tensor gather_columns(const at::Tensor& own, int64_t columns, TensorGroup& group);
-// The own columns of a whole tensor; its gradient is gathered.
+// Returns this rank's columns of a whole tensor; in the backward pass, the gradient is gathered.
 at::Tensor own_columns(const at::Tensor& whole, TensorGroup& group);
 
 }  // namespace trainyard::parallel

@@ -1,4 +1,4 @@
-// Compares divided layers with whole ones, on one rank and several.
+// Compares divided layers with whole layers, on one rank and on several.
 #include "parallel/tensor_parallel.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing;
 
-// A leaf with the own part of a whole parameter, along a dimension.
+// Returns a leaf with this rank's part of a whole parameter, along a dimension.
 at::Tensor part_of_parameter(const at::Tensor& whole, int64_t dimension, const TensorGroup& group) {
   const TensorRange range = range_of(whole.size(dimension), group.rank(), group.size());
   return whole.detach()
@@ -82,7 +82,7 @@ at::Tensor words_of(uint64_t seed) {
   return words;
 }
 
-TEST(TensorParallel, LayersAndGradientsEqualTheWholeModels) {
+TEST(TensorParallel, LayersAndGradientsMatchTheWholeModel) {
   for (const int ranks : {1, 2, 3, 4, 12})  // 12: some ranks have no column
     on_ranks(ranks, [](collectives::Group& ranks_group) {
       TensorGroup group(ranks_group);
@@ -116,7 +116,7 @@ TEST(TensorParallel, GathersAndDividesColumns) {
     });
 }
 
-TEST(TensorParallel, TrainsAsTheWhole) {
+TEST(TensorParallel, TrainsLikeTheWholeModel) {
   for (const int ranks : {2, 3})
     on_ranks(ranks, [](collectives::Group& ranks_group) {
       TensorGroup group(ranks_group);
@@ -178,7 +178,7 @@ TEST(TensorParallel, SendsTheBytesOfItsFormula) {
     });
 }
 
-TEST(TensorParallel, ADeadRankEndsTheStepByName) {
+TEST(TensorParallel, NamesARankThatEndsDuringAStep) {
   auto groups = collectives::join_in_memory(3);
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 3; ++rank)

@@ -1,7 +1,7 @@
 // Includes the part of libtorch that the modules of compute use: tensors and their gradients.
 //
-// Its headers define macros with the names of ours, which are removed here: include this file
-// instead of libtorch's.
+// Libtorch's headers define macros with the same names as ours, which are removed here: include
+// this file instead.
 #pragma once
 
 #include <ATen/ATen.h>

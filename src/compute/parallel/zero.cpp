@@ -59,7 +59,7 @@ Zero::~Zero() {
   while (!reducing_.empty()) wait_for_oldest();
   hooks_.reset();
   const at::NoGradGuard no_gradients;
-  for (at::Tensor each : parameters_) {  // their memory ends with the buckets
+  for (at::Tensor each : parameters_) {  // they are views of the buckets, which are freed
     each.mutable_grad() = at::Tensor();
     each.set_data(each.detach().clone());
   }
@@ -147,7 +147,7 @@ void Zero::begin_pass() {
   passes_missing_.assign(parameters_.size(), each_pass ? 1 : passes_);
 }
 
-// Stage 2: gives memory to the bucket of the first gradient that is added to.
+// In stage 2, gives a bucket memory before its first gradient is accumulated.
 void Zero::gradient_begins(size_t parameter) {
   const at::NoGradGuard no_gradients;
   const size_t bucket = bucket_of_[parameter];
@@ -174,7 +174,7 @@ void Zero::start_full_buckets(bool all) {
 void Zero::start(size_t bucket) {
   const at::NoGradGuard no_gradients;
   BucketMemory& each = buckets_[bucket];
-  if (!each.gradients) gradient_begins(each.plan.gradients.front());  // none came: all are 0
+  if (!each.gradients) gradient_begins(each.plan.gradients.front());  // no gradient: all are 0
   const at::Tensor values =
       each.gradients->values().narrow(0, 0, int64_t(each.plan.bytes / sizeof(float)));
   const bool each_pass = settings_.stage == ZeroStage::gradients;
@@ -203,7 +203,7 @@ Result<void> Zero::end_pass() {
   const bool last = passes_done_ + 1 == passes_;
   if (each_pass || last) start_full_buckets(true);
   if (each_pass && !last)
-    while (!reducing_.empty()) wait_for_oldest();  // the next pass adds to the sums
+    while (!reducing_.empty()) wait_for_oldest();  // because the next pass adds to the sums
   ++passes_done_;
   if (!last) begin_pass();
   return failure_;
@@ -233,7 +233,7 @@ Result<void> Zero::gather_weights() {
   }
   Result<void> result = ok();
   for (collectives::Handle& handle : handles) {
-    auto done = handle.wait();  // for each, since the group uses their memory until then
+    auto done = handle.wait();  // waits for each, since the group uses the memory until then
     if (!done && result) result = std::move(done);
   }
   return result;

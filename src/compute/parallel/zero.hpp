@@ -1,5 +1,5 @@
-// Trains one model on all ranks of a group as data_parallel.hpp does, but each rank holds only its
-// part of the optimizer's state (ZeRO stage 1), or also of the gradients (stage 2).
+// Zero trains one model on all ranks of a group, like data_parallel.hpp, but each rank holds only a
+// part of the optimizer's state (ZeRO stage 1), or of the state and the gradients (stage 2).
 //
 //   auto zero = TRY(Zero::make(named_parameters, group, {.stage = ZeroStage::gradients}));
 //   for (..) {
@@ -10,13 +10,13 @@
 //   }
 //
 // The parameters are views of buckets in the order of the backward pass. A bucket is cut into one
-// shard for each rank (shard_layout.hpp). When all its gradients are there, a reduce_scatter gives
-// each rank the sums of its shard; step() changes the weights of the own shards, and an all_gather
-// sends them to all ranks. sharded_parameters.hpp also divides the parameters (stage 3).
+// shard for each rank (shard_layout.hpp). When all its gradients are computed, a reduce_scatter
+// gives each rank the sums of its shard; step() updates the weights of this rank's shards, and an
+// all_gather sends them to all ranks. sharded_model.hpp also divides the parameters (stage 3).
 //
-// Stage 1 adds the gradients of all passes on each rank, and reduces them during the last one.
-// Stage 2 reduces those of every pass, since no rank has memory for all of them: at most
-// kGradientBuckets buckets exist at a time, one that is filled and one that is reduced.
+// Stage 1 adds the gradients of all passes on each rank, and reduces them during the last pass.
+// Stage 2 reduces the gradients of every pass, since no rank has memory for all of them: at most
+// kGradientBuckets buckets exist at the same time, one that is filled and one that is reduced.
 //
 // Rounding. The sum over ranks is as in data_parallel.hpp. With two ranks and one pass, sgd, nag,
 // adam, adamw and rmsprop give the weights of one process bit for bit. With more ranks a sum
@@ -32,9 +32,9 @@
 //   stage 1   (n - 1) / n P (reduce_scatter) + (n - 1) / n P (all_gather): that of an allreduce
 //   stage 2   p (n - 1) / n P                + (n - 1) / n P
 //
-// Threads: all calls and the backward pass on one thread. Errors: of the group, from end_pass() and
-// step(); the group is unusable then. Lifetime: the group and the parameters outlive it, and no
-// backward pass is in progress when it ends. Parameters then keep their values.
+// Threads: all calls and the backward pass on one thread. Errors: those of the group, from
+// end_pass() and step(); then the group cannot be used. Lifetime: the group and the parameters
+// outlive it, and no backward pass is in progress when it ends. Parameters then keep their values.
 #pragma once
 
 #include <cstddef>
@@ -60,18 +60,18 @@ struct ZeroSettings {
   ZeroStage stage = ZeroStage::optimizer_state;
   OptimizerSettings optimizer;
   BucketLimits buckets;
-  // The parameters in the order in which the backward pass makes their gradients; empty: the
-  // reverse of their order. Another order than the real one is correct, but overlaps less, and
-  // stage 2 then holds more buckets.
+  // The parameters in the order in which the backward pass computes their gradients; empty: the
+  // reverse of their order. A different order gives correct results, but overlaps less, and stage 2
+  // then holds more buckets.
   std::vector<int32_t> order;
 };
 
 class Zero {
  public:
-  // The gradients that stage 2 holds: one bucket is reduced while the next is filled.
+  // The number of buckets of gradients in stage 2: one is reduced while the next is filled.
   static constexpr size_t kGradientBuckets = 2;
 
-  // As DataParallel::make.
+  // All ranks call it; see DataParallel::make.
   static Result<std::unique_ptr<Zero>> make(std::vector<NamedTensor> parameters,
                                             collectives::Group& group, ZeroSettings settings);
   ~Zero();
@@ -93,19 +93,19 @@ class Zero {
   Result<void> load(const std::string& prefix);
   int64_t steps_done() const { return optimizer_->steps_done(); }
 
-  // The bytes of the tensors that exist now: weights, gradients, sums and state.
+  // Returns the bytes of the tensors that exist now: weights, gradients, sums and state.
   size_t bytes_held() const;
-  // The buckets whose reduction has begun in this pass.
+  // Returns the number of buckets whose reduction has begun in this pass.
   size_t started() const { return started_; }
   size_t buckets() const { return buckets_.size(); }
 
  private:
   struct BucketMemory {
     Bucket plan;
-    std::unique_ptr<FlatMemory> weights;        // of all ranks
+    std::unique_ptr<FlatMemory> weights;        // the whole bucket
     std::unique_ptr<FlatMemory> own_gradients;  // stage 1
-    std::unique_ptr<FlatMemory> sums;           // the own shard
-    FlatMemory* gradients = nullptr;            // now: own_gradients or of the pool
+    std::unique_ptr<FlatMemory> sums;           // this rank's shard
+    FlatMemory* gradients = nullptr;            // in use now: own_gradients, or from the pool
     size_t missing = 0;                         // gradients that are not complete
   };
   struct Reduction {
@@ -143,8 +143,8 @@ class Zero {
   Result<void> failure_ = ok();
 };
 
-// The formulas of the header, in bytes. `parameters`: the number over all buckets;
-// `largest_bucket`: the number in the largest one.
+// Compute the formulas above, in bytes. `parameters` is the number over all buckets, and
+// `largest_bucket` the number in the largest bucket.
 size_t memory_held(ZeroStage stage, size_t parameters, size_t largest_bucket, int ranks,
                    Method method);
 size_t bytes_sent(ZeroStage stage, size_t parameters, int ranks, int passes);

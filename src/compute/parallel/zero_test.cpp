@@ -1,5 +1,5 @@
-// Compares training with divided state and gradients (ZeRO stages 1 and 2) with one process, and
-// the memory and the bytes sent with the formulas of zero.hpp.
+// Compares training with divided state and gradients (ZeRO stages 1 and 2) with training in one
+// process, and compares memory and sent bytes with the formulas of zero.hpp.
 #include "parallel/zero.hpp"
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ std::vector<std::vector<at::Tensor>> train(const Course& course) {
     const Network network;
     if (group.rank() != 0) {
       const at::NoGradGuard no_gradients;
-      for (at::Tensor each : network.parameters) each.zero_();  // rank 0's are sent
+      for (at::Tensor each : network.parameters) each.zero_();  // rank 0 sends its values
     }
     auto zero = Zero::make(network.named(), group, course.settings());
     ASSERT_TRUE(zero) << zero.error().message;
@@ -111,7 +111,7 @@ constexpr Method kElementwise[] = {Method::sgd, Method::nag, Method::adam, Metho
                                    Method::adamw};
 constexpr ZeroStage kStages[] = {ZeroStage::optimizer_state, ZeroStage::gradients};
 
-TEST(Zero, TwoRanksAreOneProcessBitForBit) {
+TEST(Zero, TwoRanksMatchOneProcessBitForBit) {
   for (const ZeroStage stage : kStages)
     for (const Method method : kElementwise) {
       Course course{.stage = stage, .rate = method == Method::sgd ? 0.1 : 0.01};
@@ -125,7 +125,7 @@ TEST(Zero, TwoRanksAreOneProcessBitForBit) {
 }
 
 // Shared memory is registered with the group, and TCP copies.
-TEST(Zero, IsOneProcessOverEveryTransport) {
+TEST(Zero, MatchesOneProcessOverEveryTransport) {
   using collectives::testing::LinkKind;
   const Course adam{.optimizer = {.method = Method::adam}, .rate = 0.01};
   const auto one = train_alone(adam.optimizer, 2, adam.rate);
@@ -145,7 +145,7 @@ TEST(Zero, IsOneProcessOverEveryTransport) {
       });
 }
 
-TEST(Zero, MoreRanksAndPassesAreOneProcessUpToTheOrderOfTheSums) {
+TEST(Zero, MoreRanksAndPassesMatchOneProcessUpToTheOrderOfSums) {
   for (const ZeroStage stage : kStages)
     for (const auto& [ranks, passes] : {std::pair{3, 1}, {4, 1}, {2, 2}, {3, 3}}) {
       const Course course{.stage = stage, .ranks = ranks, .passes = passes};
@@ -158,7 +158,7 @@ TEST(Zero, MoreRanksAndPassesAreOneProcessUpToTheOrderOfTheSums) {
     }
 }
 
-TEST(Zero, NormsAreOverWholeParameters) {
+TEST(Zero, ComputesNormsOfWholeParameters) {
   for (const ZeroStage stage : kStages)
     for (const Method method : {Method::sgd, Method::lars, Method::lamb}) {
       Course course{.stage = stage, .ranks = 3, .rate = method == Method::sgd ? 0.1 : 0.02};
@@ -176,7 +176,7 @@ TEST(Zero, NormsAreOverWholeParameters) {
     }
 }
 
-TEST(Zero, AParameterWithoutAGradientCountsAsZero) {
+TEST(Zero, CountsAParameterWithoutAGradientAsZero) {
   for (const ZeroStage stage : kStages)
     on_ranks(2, [&](collectives::Group& group) {
       const at::Tensor used = parameter({8}, 1), unused = parameter({8}, 2);
@@ -206,7 +206,7 @@ void wide_pass(const std::vector<NamedTensor>& layers, uint64_t seed) {
   values.sum().backward();
 }
 
-// The bytes of the tensors of a rank: between two steps, and at most.
+// The bytes of a rank's tensors: between two steps, and the peak.
 struct Held {
   size_t now = 0, peak = 0, reported = 0;
 };
@@ -244,7 +244,7 @@ TEST(Zero, HoldsTheMemoryOfItsFormula) {
         // During a step: activations, and temporary tensors of a layer and of the optimizer.
         EXPECT_LE(held.peak, formula + (96 << 10)) << ranks;
       }
-  // Each stage holds less than the former.
+  // Each stage holds less than the one before.
   EXPECT_LT(held_by_rank(ZeroStage::gradients, Method::adam, 4, 1).now,
             held_by_rank(ZeroStage::optimizer_state, Method::adam, 4, 1).now * 8 / 10);
 }
@@ -289,7 +289,7 @@ std::vector<at::Tensor> train_in_halves(const Course& first, const Course& secon
   on_ranks(second.ranks, [&](collectives::Group& group) {
     const Network network;
     ZeroSettings settings = second.settings();
-    settings.buckets = {.first_bytes = 256, .bytes = 512};  // other borders than before
+    settings.buckets = {.first_bytes = 256, .bytes = 512};  // other sizes than before
     auto zero = *Zero::make(network.named(), group, settings);
     const auto loaded = zero->load(prefix);
     ASSERT_TRUE(loaded) << loaded.error().message;
@@ -301,7 +301,7 @@ std::vector<at::Tensor> train_in_halves(const Course& first, const Course& secon
   return trained;
 }
 
-TEST(Zero, ContinuesFromACheckpointOfAnotherWorldSize) {
+TEST(Zero, ContinuesFromACheckpointOfAnotherNumberOfRanks) {
   OptimizerSettings adam{.method = Method::adam, .weight_decay = 1e-3};
   // All have four parts in a step.
   const Course four{ZeroStage::optimizer_state, adam, 4, 1, 0.01};
@@ -312,11 +312,11 @@ TEST(Zero, ContinuesFromACheckpointOfAnotherWorldSize) {
        {std::pair{four, two}, {four, one}, {two, four}, {one, four}, {one, two}})
     EXPECT_LT(largest_difference(train_in_halves(first, second), alone), 5e-6)
         << first.ranks << " then " << second.ranks;
-  // Without another order of sums it continues bit for bit.
+  // With the same order of sums it continues bit for bit.
   EXPECT_EQ(largest_difference(train_in_halves(one, one), alone), 0);
 }
 
-TEST(Zero, ADamagedCheckpointIsRefusedByAllRanks) {
+TEST(Zero, AllRanksRejectADamagedCheckpoint) {
   const os::TemporaryDirectory folder;
   const std::string prefix = folder.path() + "/checkpoint";
   on_ranks(3, [&](collectives::Group& group) {
@@ -337,7 +337,7 @@ TEST(Zero, ADamagedCheckpointIsRefusedByAllRanks) {
 
 // -- failures
 
-TEST(Zero, RanksWithOtherShapesAreRefused) {
+TEST(Zero, RejectsRanksWithOtherShapes) {
   on_ranks(2, [](collectives::Group& group) {
     const auto zero = Zero::make({{"a", parameter({8 + group.rank()}, 1)}}, group, {});
     ASSERT_FALSE(zero);
@@ -345,7 +345,7 @@ TEST(Zero, RanksWithOtherShapesAreRefused) {
   });
 }
 
-TEST(Zero, ADeadRankEndsTheStepByName) {
+TEST(Zero, NamesARankThatEndsDuringAStep) {
   for (const ZeroStage stage : kStages) {
     std::vector<std::unique_ptr<Zero>> zeros(3);
     auto groups = collectives::join_in_memory(3);

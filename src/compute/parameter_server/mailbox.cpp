@@ -8,7 +8,7 @@
 namespace trainyard::parameter_server {
 namespace {
 
-// Tags carry the number of the message, and whether it is a length or `bytes` bytes.
+// Returns a tag with the number of the message, and whether it is a length or `bytes` bytes.
 constexpr uint64_t kLengthLabel = 1;
 collectives::Tag length_tag(uint64_t number) { return {number, kLengthLabel}; }
 collectives::Tag text_tag(uint64_t number, uint64_t bytes) { return {number, bytes + 2}; }
@@ -38,7 +38,7 @@ void Mailbox::send(int peer, std::string text) {
   post();
 }
 
-// Posts a batch at a time: a transport only tells when all of its messages are sent.
+// Posts one batch at a time: a transport reports only when all posted messages are sent.
 void Mailbox::post() {
   if (!transport_->all_sent()) return;
   posted_.clear();

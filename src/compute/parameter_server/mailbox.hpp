@@ -1,12 +1,12 @@
-// A Mailbox sends and receives messages of any length between any two ranks, in any order of peers:
-// a server does not know which worker sends next. Messages of one peer arrive in the order in which
-// they were sent.
+// A Mailbox sends and receives messages of any length between any two ranks. It receives from
+// several peers at once, since a server does not know which worker sends next. Messages of one peer
+// arrive in the order in which they were sent.
 //
-// On the transport a message is two: its length (8 bytes), and its bytes. A length beyond
-// kMessageBytesMax is an error.
+// A message is sent as two messages of the transport: its length (8 bytes), and its bytes. A length
+// above kMessageBytesMax is an error.
 //
-// Threads: confined to one. Errors: of the transport, permanent, naming the rank at fault; corrupt,
-// for an invalid length.
+// Threads: confined to one. Errors: those of the transport, which are permanent and name the rank
+// at fault; corrupt, for an invalid length.
 #pragma once
 
 #include <array>
@@ -35,10 +35,10 @@ class Mailbox {
 
   int rank() const { return transport_->rank(); }
   int size() const { return transport_->size(); }
-  // Does not block. Requires: peer is another rank; text is not empty and at most
-  // kMessageBytesMax.
+  // Queues a message without blocking. Requires: `peer` is another rank; `text` is not empty and
+  // has at most kMessageBytesMax bytes.
   void send(int peer, std::string text);
-  // Waits for the next message of any of `peers`. A rank that has left must not be among them.
+  // Waits for the next message from any of `peers`. Requires: no rank among them has left.
   Result<ReceivedMessage> receive(std::span<const int> peers);
   // Returns when the transport has sent every message.
   Result<void> flush();
@@ -51,7 +51,7 @@ class Mailbox {
     collectives::Tag length_tag;
     collectives::Tag text_tag;
   };
-  // The receive that is posted for a peer: first a length, then as many bytes.
+  // The receive from a peer: first a length, then this number of bytes.
   struct Incoming {
     bool is_posted = false;  // a receive is posted
     bool has_length = false;
@@ -62,7 +62,7 @@ class Mailbox {
 
   void post();
   void post_receive(int peer);
-  // True when a whole message of the peer is in incoming_[peer].text.
+  // Returns true if a whole message of the peer is in incoming_[peer].text.
   Result<bool> poll(int peer);
 
   std::unique_ptr<collectives::Transport> transport_;

@@ -14,7 +14,7 @@
 namespace trainyard::parameter_server {
 namespace {
 
-// Lets the peer act right before each poll, and reports every wait as one that would never end.
+// Lets the peer run right before each poll, and reports every wait as a deadlock.
 class PeerActsFirst final : public collectives::testing::ForwardingTransport {
  public:
   PeerActsFirst(std::unique_ptr<collectives::Transport> transport, std::function<void()> act)
@@ -29,7 +29,7 @@ class PeerActsFirst final : public collectives::testing::ForwardingTransport {
   const std::function<void()> act_;
 };
 
-TEST(Mailbox, AMessageIsSentWhenTheOneBeforeItWasReadConcurrently) {
+TEST(Mailbox, SendsAMessageAfterTheOneBeforeItWasReadConcurrently) {
   auto transports = collectives::connect_in_memory(2);
   Mailbox peer(std::move(transports[1]));
   const int first = 0, second = 1;

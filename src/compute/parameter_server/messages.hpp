@@ -1,5 +1,5 @@
-// Defines the requests of workers to parameter servers, their answers, and how both are encoded: a
-// kind byte, then the fields in order (base/bytes/fields.hpp); docs/formats/parameter-server.md has
+// Defines the requests of workers to parameter servers, the answers, and the encoding of both: a
+// kind byte, then the fields in order (base/bytes/fields.hpp). docs/formats/parameter-server.md has
 // the table.
 //
 // Threads: plain values, pure functions. Errors: corrupt, naming message and field.
@@ -16,14 +16,13 @@
 
 namespace trainyard::parameter_server {
 
-inline constexpr uint64_t kMessageBytesMax =
-    uint64_t{64}  // many slices; bounds what a hostile length may claim
-    << 20;
-inline constexpr uint64_t kValuesBytesMax =
-    kMessageBytesMax - 1024;  // of one message; 1024 bytes are more than its other fields need
+// Limits what a length from a peer can allocate; many slices fit.
+inline constexpr uint64_t kMessageBytesMax = uint64_t{64} << 20;
+// Values of one message; 1024 bytes are more than its other fields need.
+inline constexpr uint64_t kValuesBytesMax = kMessageBytesMax - 1024;
 
-// Rows of a table that one server stores: those in `named`, or, when it is empty, `count` rows from
-// `begin` on.
+// Rows of a table that one server stores: the rows in `named`, or, if it is empty, `count` rows
+// from `begin` on.
 struct Rows {
   uint32_t table = 0;
   uint64_t begin = 0;
@@ -43,7 +42,7 @@ struct Push {  // a gradient of the rows
 struct Pull {
   Rows rows;
 };
-struct Tick {  // the worker has pushed everything of its round
+struct Tick {  // the worker has sent all pushes of its round
   uint64_t round = 0;
 };
 struct Leave {  // the worker sends no further request

@@ -74,7 +74,7 @@ Result<void> serve(collectives::Group& group, const Options& options) {
                    ", which is not one of the servers");
   ServerState state(joined.placement, uint32_t(own - options.servers.begin()),
                     uint32_t(joined.workers.size()), options.consistency);
-  std::vector<int> present = joined.workers;  // those that have not left
+  std::vector<int> present = joined.workers;  // workers that have not left
   while (!present.empty()) {
     auto received = TRY(joined.mailbox->receive(present).in("parameter server"));
     const auto worker =

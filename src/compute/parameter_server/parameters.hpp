@@ -1,5 +1,5 @@
-// Serves and uses a parameter server: some ranks of a group hold tables of numbers, the others push
-// gradients and pull values.
+// Implements parameter servers and their workers: some ranks of a group store tables of numbers,
+// and the others push gradients and pull values.
 //
 //   const Options options = {.tables = {{"embedding", 1'000'000, 64, {Rule::Kind::adagrad, 0.05f}},
 //                                       {"bias", 1000}},
@@ -17,11 +17,11 @@
 //   }
 //   TRY(worker->leave());
 //
-// Use it where gradients are sparse, where workers differ in speed, or to move the summation to
-// other machines. Dense gradients of equally fast workers are summed faster by Group::allreduce.
+// Use it if gradients are sparse, if workers differ in speed, or to move the summation to other
+// machines. Group::allreduce is faster for dense gradients of equally fast workers.
 //
-// Threads: confined to one each. Errors: unavailable, naming the rank that died or timed out, on
-// all other ranks within the group's limits; invalid, for wrong tables or rows; corrupt.
+// Threads: each confined to one. Errors: unavailable, naming the rank that died or timed out, on
+// all other ranks within the group's timeouts; invalid, for invalid tables or rows; corrupt.
 #pragma once
 
 #include <memory>
@@ -35,14 +35,14 @@
 
 namespace trainyard::parameter_server {
 
-// Must be equal on all ranks.
+// The options of a parameter server; equal on all ranks.
 struct Options {
   std::vector<Table> tables;  // all values are 0 until they are assigned
   std::vector<int> servers;   // ranks of the group; all others are workers, at least one
   Consistency consistency;
 };
 
-// Serves until all workers have left. All ranks of the group call serve or Worker::join.
+// Serves until all workers have left. Each rank of the group calls either serve or Worker::join.
 Result<void> serve(collectives::Group& group, const Options& options);
 
 class Mailbox;
@@ -52,21 +52,21 @@ class Worker {
   static Result<std::unique_ptr<Worker>> join(collectives::Group& group, const Options& options);
   ~Worker();
 
-  // Transfer all rows of a table, row after row.
+  // Transfer all rows of a table. Values are row after row.
   Result<void> assign(uint32_t table, std::span<const float> values);
   Result<void> push(uint32_t table, std::span<const float> gradient);
   Result<void> pull(uint32_t table, std::span<float> values);
-  // Transfer the given rows, in any order; values are row after row. A row that is pushed twice
-  // counts twice.
+  // Transfer the given rows, in any order. Values are row after row. If a row is pushed twice, both
+  // gradients count.
   Result<void> push(uint32_t table, std::span<const uint64_t> rows,
                     std::span<const float> gradient);
   Result<void> pull(uint32_t table, std::span<const uint64_t> rows, std::span<float> values);
 
-  // Ends the round of the preceding pushes and assigns; waits until the next round may begin.
+  // Ends the round of the preceding pushes and assigns, and waits until the next round may begin.
   Result<void> end_round();
   uint64_t round() const { return round_; }
-  // Ends the work of this rank; no call may follow. In synchronous mode, pushes since the last
-  // end_round() are not applied.
+  // Ends this worker; no call may follow. In synchronous mode, pushes since the last end_round()
+  // are not applied.
   Result<void> leave();
 
   const Placement& placement() const { return placement_; }

@@ -12,10 +12,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (const auto answer = decode_answer(bytes))
-    CHECK(encode(*answer) == bytes, "the codec has one form an answer");
+    CHECK(encode(*answer) == bytes, "a decoded answer encodes to the same bytes");
   const auto request = decode_request(bytes);
   if (!request) return 0;
-  CHECK(encode(*request) == bytes, "the codec has one form a request");
+  CHECK(encode(*request) == bytes, "a decoded request encodes to the same bytes");
   static const auto placement =
       Placement::make({{"rows", 5, 3, {Rule::Kind::adagrad}}, {"one", 1, 1, {}}}, 2);
   // The first byte selects the server and its consistency.

@@ -1,5 +1,5 @@
-// Runs parameter servers over real groups: threads that share memory or sockets, and processes that
-// die.
+// Tests parameter servers over real groups: threads that communicate through memory or sockets, and
+// processes that die.
 #include "parameter_server/parameters.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ void over_all(int ranks, const std::function<void(collectives::Group&)>& run_ran
   run_ranks(LinkKind::shared, ranks, run_rank);
 }
 
-TEST(Parameters, SynchronousWorkersEqualAnAllreduceBitForBit) {
+TEST(Parameters, SynchronousWorkersMatchAnAllreduceBitForBit) {
   // Three slices, over two servers.
   constexpr size_t numbers = 2 * kSliceNumbersMax + 5;
   const Options options{
@@ -73,7 +73,7 @@ TEST(Parameters, SynchronousWorkersEqualAnAllreduceBitForBit) {
   });
 }
 
-TEST(Parameters, RowsArePushedAndPulledByNameInAnyOrder) {
+TEST(Parameters, PushesAndPullsNamedRowsInAnyOrder) {
   const Options options{
       {{"embedding", 1'000'000, 8, {Rule::Kind::sum}}}, {0, 1}, {Consistency::Kind::bounded, 2}};
   over_all(4, [&](collectives::Group& group) {
@@ -112,7 +112,7 @@ TEST(Parameters, RowsArePushedAndPulledByNameInAnyOrder) {
   });
 }
 
-TEST(Parameters, RanksWithDifferentOptionsAllFail) {
+TEST(Parameters, AllRanksFailIfTheirOptionsDiffer) {
   run_ranks_in_memory(3, [](collectives::Group& group) {
     const Options options{{{"weights", 10u + (group.rank() == 2 ? 1 : 0), 1, {}}}, {0}, {}};
     const auto result = group.rank() == 0 ? serve(group, options) : [&]() -> Result<void> {
@@ -178,10 +178,10 @@ void kill_rank(int killed, LinkKind links) {
   EXPECT_TRUE(WIFSIGNALED(status)) << status;
 }
 
-TEST(Parameters, ADeadWorkerIsNamedByAllOthers) {
+TEST(Parameters, AllOtherRanksNameADeadWorker) {
   for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) kill_rank(2, links);
 }
-TEST(Parameters, ADeadServerIsNamedByAllWorkers) {
+TEST(Parameters, AllWorkersNameADeadServer) {
   for (const LinkKind links : {LinkKind::tcp, LinkKind::shared}) kill_rank(0, links);
 }
 

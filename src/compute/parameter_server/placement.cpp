@@ -12,7 +12,7 @@
 namespace trainyard::parameter_server {
 namespace {
 
-uint64_t mixed(uint64_t value) {  // splitmix64's finish
+uint64_t mixed(uint64_t value) {  // the finalizer of splitmix64
   value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
   value = (value ^ value >> 27) * 0x94d049bb133111eb;
   return value ^ value >> 31;
@@ -76,7 +76,8 @@ Result<Placement> Placement::make(std::vector<Table> tables, uint32_t servers) {
   for (const size_t index : order) {
     Slice& slice = made.slices_[index];
     const uint64_t key = mixed(fnv1a(made.tables_[slice.table].name) + slice.begin);
-    // The preferred server that is not full; when all are full, the one with the least load.
+    // Returns the first server in the slice's order that is not full; if all are full, the one with
+    // the least load.
     uint32_t best = 0;
     bool best_fits = false;
     uint64_t best_preference = 0;

@@ -1,10 +1,10 @@
 // Decides which server stores which rows of which table.
 //
-// A table is cut by rows into slices of about kSliceNumbersMax numbers. Every slice has a
-// preference among the servers, drawn from a hash of table, slice and server (the highest wins),
-// and is placed on the first server that is not full. A server is full at a tenth more than an even
-// share, so no server has much more to do than another. Preferences do not depend on the other
-// servers, so an additional server takes its share and leaves most other slices where they are.
+// A table is cut by rows into slices of about kSliceNumbersMax numbers. Every slice orders the
+// servers by a hash of table, slice and server (highest first), and is placed on the first server
+// that is not full. A server is full at kLoadMax times an even share, so the load is balanced. The
+// order does not depend on the set of servers, so an additional server takes its share, and most
+// other slices stay where they are.
 //
 // Threads: plain values, pure functions. Errors: invalid, naming the table.
 #pragma once
@@ -18,8 +18,8 @@
 
 namespace trainyard::parameter_server {
 
-// A table of rows of numbers with one update rule: an embedding, or a dense tensor (as rows of one
-// number each).
+// A table of rows of numbers with one update rule, for instance an embedding. A dense tensor is a
+// table with one number per row.
 struct Table {
   std::string name;
   uint64_t rows = 0;
@@ -35,14 +35,12 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-inline constexpr uint64_t kSliceNumbersMax =
-    // 1 MiB: small enough to balance, large enough to send at once
-    1 << 18;
+// 1 MiB: small enough to balance, large enough to send at once.
+inline constexpr uint64_t kSliceNumbersMax = 1 << 18;
 inline constexpr double kLoadMax = 1.1;      // times an even share
-inline constexpr size_t kTablesMax = 65536;  // as many as the largest models have
-inline constexpr uint64_t kNumbersMax =
-    uint64_t{1}  // of all tables together: rejects a wrong size early
-    << 40;
+inline constexpr size_t kTablesMax = 65536;  // enough for the largest models
+// Numbers of all tables together: rejects invalid sizes early.
+inline constexpr uint64_t kNumbersMax = uint64_t{1} << 40;
 
 class Placement {
  public:
@@ -51,13 +49,13 @@ class Placement {
 
   const std::vector<Table>& tables() const { return tables_; }
   uint32_t servers() const { return servers_; }
-  // Sorted by table and first row.
+  // Returns the slices, sorted by table and first row.
   const std::vector<Slice>& slices() const { return slices_; }
   std::vector<Slice> of_table(uint32_t table) const;
-  // The slice that holds a row. Requires: row < tables()[table].rows.
+  // Returns the slice that contains a row. Requires: row < tables()[table].rows.
   const Slice& slice_of(uint32_t table, uint64_t row) const;
   uint64_t numbers_of(uint32_t server) const;
-  // Equal placements of equal tables have equal digests.
+  // Returns a digest, which is equal for equal placements of equal tables.
   uint64_t digest() const;
 
  private:

@@ -53,7 +53,7 @@ TEST(Placement, AssignsEveryRowToOneServerAndBalancesTheLoad) {
   }
 }
 
-TEST(Placement, IsAFunctionOfTheTablesAloneAndMovesLittleForOneMoreServer) {
+TEST(Placement, DependsOnlyOnTheTablesAndMovesFewSlicesForOneMoreServer) {
   const auto all = tables(500, 200, 16);
   for (const uint32_t servers : {2, 4, 9}) {
     const auto before = Placement::make(all, servers);

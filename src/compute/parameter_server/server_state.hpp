@@ -1,22 +1,22 @@
-// A ServerState is what one parameter server holds and how it answers: a state machine without I/O
-// or clocks, which takes a message and returns messages.
+// A ServerState stores the slices of one parameter server, and answers requests. It is a state
+// machine without I/O or clocks, whose input is a message and whose output is messages.
 //
-// Workers train in rounds. A worker ends its round at every server (Tick) and begins the next when
-// all of them have sent Proceed.
+// Workers train in rounds. A worker sends Tick to every server at the end of a round, and begins
+// the next when all servers have sent Proceed.
 //
 //   synchronous    The gradients of a round are stored by worker until every worker has ended the
 //                  round. They are then summed in the order of ranks and applied: bit for bit the
 //                  result of an allreduce (one_shot) followed by the same rule on each worker.
-//   asynchronous   A gradient is applied when it arrives; no worker waits.
+//   asynchronous   A gradient is applied when it arrives, and no worker waits.
 //   bounded        As asynchronous, but a worker that is `staleness` rounds ahead of the slowest
 //                  one waits. So a pull in round c sees everything that was pushed in rounds before
 //                  c - staleness (stale synchronous parallel, Ho et al. 2013).
 //
-// A round with P numbers and W workers, all dense, sends 2 W * 4 P bytes, and some 50 for each
-// slice and message.
+// A round with P numbers and W workers, all dense, sends 2 W * 4 P bytes, and about 50 bytes for
+// each slice and message.
 //
-// Threads: confined to one. Errors: none; an invalid request is answered with the reason and
-// changes nothing.
+// Threads: confined to one. Errors: none; an invalid request is answered with Refused, and changes
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ namespace trainyard::parameter_server {
 struct Consistency {
   enum class Kind : uint8_t { synchronous, bounded, asynchronous };
   Kind kind = Kind::synchronous;
-  uint64_t staleness = 0;  // rounds; of bounded
+  uint64_t staleness = 0;  // rounds; for `bounded`
 };
 
 struct Outgoing {
@@ -47,9 +47,9 @@ class ServerState {
   ServerState(const Placement& placement, uint32_t server, uint32_t workers,
               Consistency consistency);
 
-  // Handles a request; returns the answers to send, possibly to other workers.
+  // Handles a request, and returns the answers to send, possibly to other workers.
   std::vector<Outgoing> handle(uint32_t worker, Request request);
-  // True when all workers have left.
+  // Returns true if all workers have left.
   bool is_finished() const { return left_.size() == rounds_ended_.size(); }
   uint64_t slowest_round() const;
 
@@ -58,8 +58,8 @@ class ServerState {
     Slice slice;
     std::vector<float> values;
     std::vector<float> state;
-    // Synchronous: the sum of what each worker pushed in this round, by worker. Pushes of single
-    // rows are kept in `sparse`.
+    // synchronous: the sum of each worker's pushes in this round, by worker. Pushes of single rows
+    // are in `sparse`.
     std::map<uint32_t, std::vector<float>> dense;
     std::map<uint64_t, std::map<uint32_t, std::vector<float>>> sparse;
   };
@@ -67,7 +67,7 @@ class ServerState {
   Answer answer(uint32_t worker, Assign& request);
   Answer answer(uint32_t worker, Push& request);
   Answer answer(uint32_t worker, Pull& request);
-  // Describes why a request for these rows is invalid; empty when it is valid.
+  // Describes why a request for these rows is invalid; empty if it is valid.
   std::string error_in(const Rows& rows, const std::string* values) const;
   StoredSlice& slice_at(uint32_t table, uint64_t row);
   const Table& table_of(const StoredSlice& stored) const {

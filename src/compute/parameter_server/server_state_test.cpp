@@ -1,4 +1,5 @@
-// Steps servers and workers on one thread; messages arrive in every order that the links allow.
+// Runs servers and workers in steps on one thread; messages arrive in every order that the links
+// allow.
 #include "parameter_server/server_state.hpp"
 
 #include <gtest/gtest.h>
@@ -15,12 +16,12 @@ namespace {
 
 using Kind = Consistency::Kind;
 
-// Tables of one slice each; a table of several slices would be large.
+// Each table has one slice, since tables with several slices are large.
 std::vector<Table> tables(Rule rule) {
   return {{"dense", 12, 1, rule}, {"rows", 6, 3, rule}, {"more", 5, 2, rule}, {"one", 1, 1, rule}};
 }
 
-// The gradient that a worker pushes in a round: equal arguments give equal gradients.
+// Returns the gradient that a worker pushes in a round; equal arguments give equal gradients.
 std::vector<float> gradient(uint32_t worker, uint64_t round, uint32_t table, size_t numbers) {
   SeededRandom random(worker * 1000003 + round * 101 + table);
   std::vector<float> values;
@@ -29,7 +30,7 @@ std::vector<float> gradient(uint32_t worker, uint64_t round, uint32_t table, siz
   return values;
 }
 
-// The rows of table 1 that a worker pushes in a round.
+// Returns the rows of table 1 that a worker pushes in a round.
 std::vector<uint64_t> touched(uint32_t worker, uint64_t round) {
   SeededRandom random(worker * 7919 + round);
   std::vector<uint64_t> rows;
@@ -105,8 +106,8 @@ class SimulatedServers {
       ++workers_[worker].waits_for;
     }
   }
-  // The round that a worker is in, and the number of rounds it has ended: one more while it waits
-  // for the next.
+  // The current round of a worker, and the number of rounds that it has ended: one more while it
+  // waits for the next.
   uint64_t round(uint32_t worker) const { return workers_[worker].round; }
   uint64_t ended(uint32_t worker) const { return workers_[worker].ended; }
   bool has_left(uint32_t worker) const { return workers_[worker].left; }
@@ -117,7 +118,7 @@ class SimulatedServers {
   struct SimulatedWorker {
     uint64_t round = 0;
     uint64_t ended = 0;
-    size_t waits_for = 0;  // answers
+    size_t waits_for = 0;  // number of answers for which it waits
     bool in_round_done = false;
     bool left = false;
   };
@@ -206,7 +207,8 @@ std::vector<float> by_allreduce(const Table& table, uint32_t index, uint32_t wor
   return values;
 }
 
-// The same for rows that only some workers push; a row without a push keeps its values and state.
+// Does the same for rows that only some workers push; a row without a push keeps its values and
+// state.
 std::vector<float> by_rows(const Table& table, uint32_t index, uint32_t workers, uint64_t rounds) {
   std::vector<float> values(table.rows * table.width);
   std::vector<float> state(has_state(table.rule.kind) ? values.size() : 0);
@@ -235,7 +237,7 @@ std::vector<float> by_rows(const Table& table, uint32_t index, uint32_t workers,
   return values;
 }
 
-TEST(ServerState, SynchronousRoundsEqualAnAllreduceAndTheRuleBitForBit) {
+TEST(ServerState, SynchronousRoundsMatchAnAllreduceAndTheRuleBitForBit) {
   constexpr uint64_t rounds = 4;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const uint32_t workers = 1 + uint32_t(seed % 4);
@@ -260,7 +262,7 @@ TEST(ServerState, SynchronousRoundsEqualAnAllreduceAndTheRuleBitForBit) {
   }
 }
 
-TEST(ServerState, NoWorkerGetsFurtherAheadThanTheStalenessAndPullsSeeAllOlderPushes) {
+TEST(ServerState, BoundsHowFarWorkersAreAheadAndPullsSeeAllOlderPushes) {
   constexpr uint64_t rounds = 12;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const uint32_t workers = 2 + uint32_t(seed % 3);
@@ -297,7 +299,7 @@ TEST(ServerState, NoWorkerGetsFurtherAheadThanTheStalenessAndPullsSeeAllOlderPus
   }
 }
 
-TEST(ServerState, AsynchronousWorkersNeverWaitAndNothingIsLost) {
+TEST(ServerState, AsynchronousWorkersNeverWaitAndLoseNothing) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     constexpr uint32_t workers = 3;
     constexpr uint64_t rounds = 6;
@@ -315,7 +317,7 @@ TEST(ServerState, AsynchronousWorkersNeverWaitAndNothingIsLost) {
   }
 }
 
-TEST(ServerState, PushesOfOneRoundAddUpDenseAndByRows) {
+TEST(ServerState, AddsUpDenseAndSparsePushesOfARound) {
   const auto placement = Placement::make({{"rows", 3, 2, {Rule::Kind::sum}}}, 1);
   ServerState server(*placement, 0, 2, {Kind::synchronous, 0});
   const auto push = [&](uint32_t worker, Rows rows, std::vector<float> values) {
@@ -333,7 +335,7 @@ TEST(ServerState, PushesOfOneRoundAddUpDenseAndByRows) {
   EXPECT_EQ(values, (std::vector<float>{2, 1, 101, 101, 112, 123}));
 }
 
-TEST(ServerState, AWorkerThatLeavesWithinARoundDropsItsPushesAndDelaysNoOther) {
+TEST(ServerState, DropsPushesOfAWorkerThatLeavesWithinARoundAndDelaysNoOther) {
   const auto placement = Placement::make({{"one", 1, 1, {Rule::Kind::sum}}}, 1);
   ServerState server(*placement, 0, 2, {Kind::synchronous, 0});
   const std::vector<float> seven = {7};

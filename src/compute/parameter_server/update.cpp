@@ -6,7 +6,7 @@
 
 namespace trainyard::parameter_server {
 
-// avoids a division by zero while a parameter has had no gradient
+// avoids a division by zero if a parameter has had no gradient yet
 constexpr float kSmallest = 1e-8f;
 
 void update(const Rule& rule, std::span<float> values, std::span<float> state,

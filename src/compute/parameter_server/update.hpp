@@ -5,8 +5,8 @@
 //   momentum   velocity = momentum * velocity + gradient; value -= learning_rate * velocity
 //   adagrad    squares += gradient^2; value -= learning_rate * gradient / (sqrt(squares) + 1e-8)
 //
-// Threads: pure functions. Errors: none. Compiled without contraction, so that equal inputs give
-// equal bits everywhere.
+// Threads: pure functions. Errors: none. The code is compiled without contraction, so that equal
+// inputs give equal bits on every machine.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ struct Rule {
   float momentum = 0.9f;
 };
 
-// True when a rule stores one number of state for each value.
+// Returns true if the rule stores one number of state for each value.
 constexpr bool has_state(Rule::Kind kind) { return kind >= Rule::Kind::momentum; }
 
-// Requires: values and gradient have equal sizes; so has state where has_state(rule.kind), else it
-// is empty.
+// Updates values and state in place. Requires: values and gradient have equal sizes; state has this
+// size, too, if has_state(rule.kind), else it is empty.
 void update(const Rule& rule, std::span<float> values, std::span<float> state,
             std::span<const float> gradient);
 

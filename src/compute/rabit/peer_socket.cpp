@@ -16,7 +16,7 @@ Result<void> PeerSocket::wait_for(short events, std::chrono::nanoseconds deadlin
       file_.descriptor(), events, 0
     };
     const int ready = ::poll(&polled, 1, kStopCheckMilliseconds);
-    if (ready < 0 && errno != EINTR) return from_errno("waiting for it");
+    if (ready < 0 && errno != EINTR) return from_errno("waiting for the connection");
     if (ready > 0) return ok();
     if (waits.clock.monotonic() > deadline)
       return unavailable("timed out after " + std::to_string(waits.message_timeout / 1s) + " s");

@@ -1,8 +1,8 @@
 // A PeerSocket sends and receives whole integers and texts over a non-blocking connection, each
-// within a time limit.
+// within a timeout.
 //
-// Threads: confined to one. Errors: unavailable, when the peer closes or is late; cancelled, when
-// `stop` is set.
+// Threads: confined to one. Errors: unavailable, if the peer closes the connection or the timeout
+// expires; cancelled, if `stop` is set.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace trainyard::rabit {
 
-// How often waits look at `stop`.
+// The interval in which waits check `stop`.
 inline constexpr int kStopCheckMilliseconds = 100;
 
 struct Waits {
@@ -27,7 +27,7 @@ struct Waits {
 
 class PeerSocket {
  public:
-  // `early`: bytes that were received already.
+  // `early` are bytes that were already received.
   PeerSocket(os::File file, std::string early) : file_(std::move(file)), early_(std::move(early)) {}
   Result<void> send(std::string_view bytes, const Waits& waits);
   Result<int32_t> receive_integer(const Waits& waits);

@@ -1,5 +1,5 @@
-// The topology next to that of rabit's own tracker, first messages whole and damaged, and trackers
-// with workers that behave, stop, and lie.
+// Compares the topology with rabit's own tracker, decodes valid and damaged first messages, and
+// tests trackers with correct workers, workers that stop, and workers that violate the protocol.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -26,7 +26,7 @@ struct KnownLinks {
   std::vector<int> neighbours;
 };
 
-TEST(Topology, EqualsRabitsTracker) {
+TEST(Topology, MatchesRabitsTracker) {
   const KnownLinks known[] = {
       {1, 0, -1, {}}, {2, 0, -1, {1}},    {2, 1, 0, {0}},       {3, 0, -1, {1, 2}},
       {3, 1, 0, {0}}, {3, 2, 0, {0}},     {5, 0, -1, {1, 4}},   {5, 1, 0, {0, 2, 3}},
@@ -87,7 +87,7 @@ TEST(WorkerMessage, IsDecodedInPiecesOfAnySize) {
   }
 }
 
-TEST(WorkerMessage, WrongOnesAreRejected) {
+TEST(WorkerMessage, RejectsInvalidMessages) {
   const std::string magic = encode_integer(kMagic), none = encode_integer(-1);
   const std::pair<std::string, const char*> wrong[] = {
       {encode_integer(0x99ff), "invalid magic number 39423"},
@@ -163,7 +163,8 @@ struct Joined {
   int32_t expected = -1;
 };
 
-// Plays a worker up to its port, which is a number only: workers do not connect here.
+// Runs a worker's protocol up to its port. The port is only a number, since workers do not connect
+// to each other here.
 Joined join(uint16_t port, const std::string& task_id, int32_t own_port) {
   Peer peer(port);
   peer.start(task_id);
@@ -268,7 +269,8 @@ TEST(Tracker, PrintsAndIgnoresUnknownPeers) {
   EXPECT_EQ(lines, std::vector<std::string>{"[0]\ttrain-auc:1"});
 }
 
-// Starts algo-1, which behaves, and algo-2, which `plays` after its links; returns the error.
+// Starts algo-1, which follows the protocol, and algo-2, which calls plays() after it received its
+// links. Returns the error.
 std::string failure_of(const std::function<void(Peer&)>& plays) {
   os::MachineClock clock;
   auto tracker = tracker_for(2, clock);

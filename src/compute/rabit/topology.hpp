@@ -1,7 +1,8 @@
-// Computes the tree and the ring in which rabit's workers connect.
+// Computes the tree and the ring of connections between rabit's workers.
 //
-// The tree is a binary heap. The ring visits it depth first, every last child in reverse, so that
-// it shares edges with the tree. Ranks are numbered along the ring: rank r is followed by r + 1.
+// The tree is a binary heap. The ring visits it depth first, and the subtree of every last child in
+// reverse, so that ring and tree share edges. Ranks are numbered along the ring: rank r + 1 comes
+// after rank r.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -11,7 +12,7 @@
 namespace trainyard::rabit {
 
 struct RankLinks {
-  int parent = -1;               // -1: of the root, rank 0
+  int parent = -1;               // -1 for the root, rank 0
   std::vector<int> neighbours;   // in the tree, in ascending order
   int previous = -1, next = -1;  // in the ring
 };

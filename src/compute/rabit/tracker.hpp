@@ -1,19 +1,20 @@
-// A Tracker gives the workers of one distributed training their ranks, and tells each whom to
-// connect to, in rabit's protocol as XGBoost 1.7 speaks it.
+// A Tracker assigns ranks to the workers of one distributed training, and sends each worker the
+// peers to which it connects. It implements rabit's protocol, as of XGBoost 1.7.
 //
 //   auto tracker = TRY(Tracker::start({.endpoint = {"algo-1", 9099}, .workers = 2}, clock));
 //   ...                                  // workers connect, train, and say that they shut down
 //   TRY(tracker->wait());
 //
 // Ranks follow the order of the task ids (DMLC_TASK_ID): shorter ones first, then by their bytes.
-// Workers without one come last. All workers must have started before any has a rank.
+// Workers without one come last. Ranks are assigned when all workers have started.
 //
-// Peers are untrusted: a connection whose first message is invalid or late is closed, and the
-// training continues. A started worker that fails before it is connected, or that starts to recover
-// lost connections, ends the training with its task id in the error.
+// Peers are untrusted: if the first message of a connection is invalid or late, the connection is
+// closed, and the training continues. If a started worker fails before it is connected, or begins
+// to recover lost connections, the training ends with the worker's task id in the error.
 //
-// Threads: it has one of its own; call from anywhere. The destructor stops it.
-// Errors: unavailable, naming a worker or those that started; cancelled after stop().
+// Threads: call from any thread; the tracker has a thread of its own, which the destructor stops.
+// Errors: unavailable, naming the worker at fault or the workers that started; cancelled after
+// stop().
 #pragma once
 
 #include <cstdint>
@@ -29,18 +30,18 @@
 namespace trainyard::rabit {
 
 struct TrackerOptions {
-  collectives::Endpoint endpoint;  // on which it listens; port 0: one that the kernel chooses
+  collectives::Endpoint endpoint;  // where it listens; port 0: the kernel chooses one
   int workers = 1;
   Duration join_deadline = 10min;  // for the last worker to start
-  // The longest wait for the next number of a worker that is being connected, which may have to
-  // connect to others first; the library tries for 10 s.
+  // The longest wait for the next number from a worker that is being connected. The worker may have
+  // to connect to others first, for which the library tries 10 s.
   Duration message_timeout = 1min;
-  std::function<void(std::string_view line)> print = {};  // for the workers' command print
+  std::function<void(std::string_view line)> print = {};  // called for a worker's command `print`
 };
 
 class Tracker {
  public:
-  // The clock outlives it. Errors: invalid options; unavailable: it cannot listen.
+  // The clock outlives it. Errors: invalid options; unavailable, if it cannot listen.
   static Result<std::unique_ptr<Tracker>> start(TrackerOptions options, Clock& clock);
   ~Tracker();
   Tracker(const Tracker&) = delete;

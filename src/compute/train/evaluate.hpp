@@ -1,6 +1,6 @@
 // Evaluates a model on labelled rows: its predictions, its accuracy, and drawings of some of them.
 //
-// Threads: pure functions. Errors: invalid, when rows and model do not fit.
+// Threads: pure functions. Errors: invalid, if the rows do not fit the model.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct Evaluation {
 
 Result<Evaluation> evaluate(const Model& model, const Table& table);
 
-// Draws the images of some rows with the prediction of the model under each, four next to each
-// other on a line. Requires: model.image_width > 0; rows within the table.
+// Draws the images of some rows, four on a line, with the model's prediction under each. Requires:
+// model.image_width > 0; rows within the table.
 std::string draw_predictions(const Model& model, const Table& table, const Evaluation& evaluation,
                              const std::vector<size_t>& rows);
 

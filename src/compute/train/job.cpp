@@ -12,8 +12,8 @@
 namespace trainyard::train {
 namespace {
 
-// A leader waits at most twice this for other regions, which is less than the other ranks of its
-// region wait for it (TcpOptions::peer_timeout).
+// A leader waits at most twice this time for other regions. The other ranks of its region wait
+// longer for the leader (TcpOptions::peer_timeout).
 constexpr Duration kRegionTimeout = 4min;
 constexpr size_t kConfigBytesMax = 1 << 20;  // AWS allows 100 hyperparameters of 2,500 characters
 
@@ -22,8 +22,8 @@ using Print = std::function<void(std::string_view line)>;
 struct JobConfig {
   Settings settings;
   contract::Resources resources;
-  int rank = 0;                     // among all hosts
-  std::vector<std::string> region;  // the hosts of the group: all, or those of the own region
+  int rank = 0;                     // rank among all hosts
+  std::vector<std::string> region;  // the hosts of the group: all, or those of this host's region
   int rank_in_region = 0;
 };
 
@@ -54,7 +54,7 @@ Result<JobConfig> read_config(const std::string& base) {
   return config;
 }
 
-// Returns how the first rank of a region connects to those of the other regions.
+// Returns the options with which the first rank of a region connects to the other regions.
 std::optional<local_sgd::LocalSgdOptions> local_sgd_options(const JobOptions& options,
                                                             const JobConfig& config,
                                                             const std::atomic<bool>& stop) {

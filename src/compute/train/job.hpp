@@ -23,16 +23,16 @@ struct JobOptions {
   std::string base;           // /opt/ml
   std::string shared_value;   // a secret of this job, equal on all of its hosts: its ARN
   std::string activity = {};  // the activity table of its host; "": none
-  // The directory for a trace of this host's collectives, "HOST.json"; "": none is written.
+  // The directory for a trace of this host's collectives, HOST.json; "": no trace is written.
   std::string timelines = {};
 };
 // The environment variable with that directory.
 inline constexpr const char* kTimelinesVariable = "TRAINYARD_TIMELINES";
 
 // After `stop` is set, all hosts end after the same step, and the first one saves the model so far;
-// the job succeeds. A host that cannot agree with the others within kStopTimeout ends alone.
-inline constexpr Duration kStopTimeout =
-    30s;  // of the 120 s that the contract gives between SIGTERM and SIGKILL
+// the job succeeds. A host that cannot agree with the others within kStopTimeout ends alone. (The
+// contract gives 120 s between SIGTERM and SIGKILL.)
+inline constexpr Duration kStopTimeout = 30s;
 
 Result<void> run_job(const JobOptions& options, Clock& clock, const std::atomic<bool>& stop,
                      const std::function<void(std::string_view line)>& print);

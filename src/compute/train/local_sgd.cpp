@@ -1,4 +1,4 @@
-// Implements the regions of a Trainer: the leader averages with the other regions, and broadcasts
+// Implements the regions of a Trainer. The leader averages with the other regions, and broadcasts
 // the result to the other ranks of its region.
 #include <algorithm>
 #include <cstdio>
@@ -18,8 +18,8 @@ int64_t steps_after(uint64_t rounds, int64_t steps_of_round, int64_t steps) {
   return int64_t(std::min(done, uint64_t(steps)));
 }
 
-// The charter holds the number of steps, since regions with different numbers of rows would compute
-// different ones.
+// The charter is the number of steps, since regions with different numbers of rows would compute
+// different numbers.
 Result<void> Trainer::join_regions(LocalSgdOptions options) {
   RoundResult result;
   if (group_.rank() == 0) {

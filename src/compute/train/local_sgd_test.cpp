@@ -1,4 +1,4 @@
-// Compares training in regions with training in one group: accuracy and bytes sent. Uses the real
+// Compares accuracy and sent bytes of training in regions with training in one group. Uses the real
 // digits if they are prepared.
 #include "train/trainer.hpp"
 
@@ -23,7 +23,7 @@ using collectives::Tag;
 using collectives::Transport;
 using local_sgd::LocalSgdOptions;
 
-// A transport whose ranks are in regions; it counts the bytes that they send to other regions.
+// A transport whose ranks are in regions. It counts the bytes that they send to other regions.
 class CountingTransport final : public Transport {
  public:
   CountingTransport(std::unique_ptr<Transport> inner, int ranks_of_region,
@@ -78,7 +78,7 @@ struct Learned {
   std::vector<std::string> lines;  // of the first region
 };
 
-// The shards of a rank, as ShardedByS3Key distributes them.
+// Returns the shards of a rank, distributed like ShardedByS3Key.
 std::vector<Shard> shards_of(const std::vector<Shard>& all, int rank, int ranks) {
   std::vector<Shard> shards;
   for (size_t i = size_t(rank); i < all.size(); i += size_t(ranks)) shards.push_back(all[i]);
@@ -196,8 +196,8 @@ TEST_F(DigitsInRegions, SendAHundredthOfAnAllreduceWithEqualAccuracy) {
     const Learned joint = step_together(shards_, settings_, regions, ranks_of_region);
     const Learned regional = train_in_regions(shards_, settings_, regions, ranks_of_region);
     EXPECT_EQ(regional.steps, joint.steps);
-    // The minimum of any allreduce between regions: each element is sent there and back once for
-    // all regions but one.
+    // The minimum of any allreduce between regions: each element is sent to a region and back once,
+    // for all regions except one.
     const double parameters = double(joint.model.parameters.size());
     const double steps = double(joint.steps);
     const double least = 2.0 * (regions - 1) * sizeof(float) * parameters * steps;
@@ -245,7 +245,7 @@ TEST_F(DigitsInRegions, FourRegionsWithFederatedAveragingTrainReproducibly) {
       << first.lines.back();
 }
 
-TEST(LocalSgd, RoundsOfAnotherRegionBecomeAValidNumberOfSteps) {
+TEST(LocalSgd, LimitsTheStepsAfterRoundsOfAnotherRegion) {
   EXPECT_EQ(steps_after(0, 100, 1000), 0);
   EXPECT_EQ(steps_after(3, 100, 1000), 300);
   for (const uint64_t rounds :

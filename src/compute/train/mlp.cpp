@@ -69,7 +69,7 @@ std::vector<float> initial_parameters(const Shape& shape, uint64_t seed) {
   const auto fill = [&](size_t begin, size_t count, size_t fan_in) {
     const double deviation = std::sqrt(2.0 / double(fan_in));
     for (size_t i = 0; i < count; ++i) {
-      // Box-Muller: two uniform numbers make a normal one.
+      // Box-Muller transform: two uniform numbers give a normal one.
       const double radius = std::sqrt(-2.0 * std::log(uniform(random)));
       const double angle = 2.0 * std::numbers::pi * uniform(random);
       parameters[begin + i] = float(deviation * radius * std::cos(angle));

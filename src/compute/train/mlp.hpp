@@ -9,7 +9,7 @@
 //   hidden_weight (inputs, hidden) | hidden_bias (hidden) |
 //   class_weight (hidden, classes) | class_bias (classes)
 //
-// mlp_reference.hpp is the slow and obvious version.
+// mlp_reference.hpp is the slow and obvious implementation.
 //
 // Gradients of many rows are summed *exactly*: each element of a row's gradient is first rounded to
 // a multiple of kSlopeGrain, and doubles add such numbers without rounding. So a sum does not
@@ -34,7 +34,8 @@ struct Shape {
   size_t hidden = 0;
   size_t classes = 0;
 
-  size_t hidden_weight() const { return 0; }  // the offset of each in the vector of parameters
+  // The offset of each in the vector of parameters.
+  size_t hidden_weight() const { return 0; }
   size_t hidden_bias() const { return inputs * hidden; }
   size_t class_weight() const { return hidden_bias() + hidden; }
   size_t class_bias() const { return class_weight() + hidden * classes; }
@@ -46,17 +47,16 @@ struct Shape {
 // signals through relu), and biases of 0. Equal seeds give equal parameters.
 std::vector<float> initial_parameters(const Shape& shape, uint64_t seed);
 
-// The intermediate values of a forward and backward pass, kept to save allocations.
+// A Workspace stores the intermediate values of a forward and backward pass, to save allocations.
 struct Workspace {
   std::vector<float> hidden;  // (hidden)
   std::vector<float> scores;  // (classes): scores, then probabilities, then their gradient
-  std::vector<float>
-      // (hidden): gradient of the loss with respect to the inputs of the hidden units
-      hidden_slope;
+  // (hidden): gradient of the loss with respect to the inputs of the hidden units
+  std::vector<float> hidden_slope;
 };
 
-// Much smaller than the resolution of a float weight. Sums are exact up to 2^53 grains, that is
-// 2^17: a batch of some ten thousand rows with gradients of size 10. Larger sums are rounded.
+// Much smaller than the resolution of a float weight. Sums are exact up to 2^53 grains, which is
+// 2^17: a batch of about ten thousand rows with gradients of size 10. Larger sums are rounded.
 inline constexpr double kSlopeGrain = 0x1.0p-36;
 
 struct RowLoss {
@@ -70,7 +70,7 @@ RowLoss add_gradient(const Shape& shape, std::span<const float> parameters,
                      std::span<const float> input, int32_t label, std::span<double> gradient,
                      Workspace& workspace);
 
-// Returns the class with the largest score; the first one of equals.
+// Returns the class with the largest score; the first one if several are equal.
 int32_t predict(const Shape& shape, std::span<const float> parameters, std::span<const float> input,
                 Workspace& workspace);
 

@@ -1,5 +1,5 @@
-// Computes the perceptron of mlp.hpp in double precision, slowly and obviously. The fast version
-// must equal it up to rounding.
+// Computes the perceptron of mlp.hpp in double precision, in the slow and obvious way. The fast
+// version must equal it up to rounding.
 //
 // Threads: pure functions. Errors: none.
 #pragma once

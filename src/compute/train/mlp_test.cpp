@@ -35,7 +35,7 @@ std::vector<double> doubles(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
-TEST(MlpReference, ItsGradientEqualsTheFiniteDifferencesOfItsLoss) {
+TEST(MlpReference, HasAGradientEqualToFiniteDifferencesOfTheLoss) {
   std::vector<double> parameters = doubles(initial_parameters(kShape, 3));
   for (const Example& example : examples(kShape, 5, 1)) {
     const auto input = doubles(example.input);
@@ -53,7 +53,7 @@ TEST(MlpReference, ItsGradientEqualsTheFiniteDifferencesOfItsLoss) {
   }
 }
 
-TEST(Mlp, EqualsTheReference) {
+TEST(Mlp, MatchesTheReference) {
   const auto parameters = initial_parameters(kShape, 7);
   Workspace workspace;
   for (const Example& example : examples(kShape, 50, 2)) {
@@ -71,7 +71,7 @@ TEST(Mlp, EqualsTheReference) {
   }
 }
 
-TEST(Mlp, TenTrainingStepsEqualThoseOfTheReference) {
+TEST(Mlp, MatchesTheReferenceAfterTenTrainingSteps) {
   constexpr float rate = 0.1f;
   constexpr double momentum = 0.9;
   constexpr double decay = 1e-4;
@@ -101,7 +101,7 @@ TEST(Mlp, TenTrainingStepsEqualThoseOfTheReference) {
     EXPECT_NEAR(double(fast[i]), slow[i], 1e-5) << "parameter " << i;
 }
 
-TEST(Mlp, ASumOfGradientsDoesNotDependOnTheOrderOfRows) {
+TEST(Mlp, SumsGradientsIndependentlyOfTheOrderOfRows) {
   const auto parameters = initial_parameters(kShape, 7);
   const auto rows = examples(kShape, 200, 9);
   Workspace workspace;
@@ -124,7 +124,7 @@ TEST(Mlp, ASumOfGradientsDoesNotDependOnTheOrderOfRows) {
   EXPECT_EQ(forwards, in_two_parts);
 }
 
-TEST(Mlp, InitialWeightsAreAFunctionOfTheSeedWithTheVarianceOfHe) {
+TEST(Mlp, DrawsInitialWeightsFromTheSeedWithHesVariance) {
   const Shape shape{64, 256, 10};
   EXPECT_EQ(initial_parameters(shape, 1), initial_parameters(shape, 1));
   EXPECT_NE(initial_parameters(shape, 1), initial_parameters(shape, 2));

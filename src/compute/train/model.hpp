@@ -9,7 +9,7 @@
 //                      "hidden", "classes", "input_scale", "image_width", "weights":
 //                      "model.safetensors"}
 //
-// Threads: plain values; pure functions. Errors: corrupt, naming the file and the wrong field.
+// Threads: plain values; pure functions. Errors: corrupt, naming the file and the invalid field.
 #pragma once
 
 #include <span>
@@ -25,22 +25,21 @@ namespace trainyard::train {
 struct Model {
   Shape shape;
   float input_scale = 1;   // features are divided by it
-  size_t image_width = 0;  // pixels per line, when rows are images; else 0
+  size_t image_width = 0;  // pixels per line if rows are images, else 0
   std::vector<float> parameters;
 };
 
 inline constexpr std::string_view kWeightsFile = "model.safetensors";
 inline constexpr std::string_view kDescriptionFile = "model.json";
-// The limits of the hyperparameter, too.
+// Also the limits of the hyperparameter input_scale.
 inline constexpr double kInputScaleMin = 1e-6, kInputScaleMax = 1e9;
-inline constexpr size_t kHeaderBytesMax =
-    1
-    // of the header of the weights; four tensors need some 300
-    << 20;
+// Header of the weights; four tensors need about 300 bytes.
+inline constexpr size_t kHeaderBytesMax = 1 << 20;
 
 std::string encode_weights(const Model& model);
 std::string encode_description(const Model& model);
-// Compares the sizes in the description with those of the weights before it allocates anything.
+// Decodes a model. Compares the sizes in the description with the weights before it allocates
+// anything.
 Result<Model> decode_model(std::string_view description, std::string_view weights);
 
 // Write and read the two files in `folder`.
@@ -64,7 +63,7 @@ struct Difference {
   double absolute = 0;
   std::string tensor;  // where `relative` was found
 };
-// Errors: invalid, when the models are not of the same shape.
+// Errors: invalid, if the shapes of the models differ.
 Result<Difference> compare(const Model& a, const Model& b);
 
 }  // namespace trainyard::train

@@ -22,7 +22,7 @@ Model small_model() {
   return model;
 }
 
-TEST(Model, IsReadAsItWasSaved) {
+TEST(Model, RoundTrips) {
   const os::TemporaryDirectory folder;
   const Model model = small_model();
   ASSERT_TRUE(save_model(model, folder.path()));
@@ -34,7 +34,7 @@ TEST(Model, IsReadAsItWasSaved) {
   EXPECT_EQ(read->image_width, 2u);
 }
 
-TEST(Model, ItsWeightsAreASafetensorsFile) {
+TEST(Model, StoresWeightsAsASafetensorsFile) {
   const std::string bytes = encode_weights(small_model());
   uint64_t length;
   std::memcpy(&length, bytes.data(), sizeof length);
@@ -49,7 +49,7 @@ TEST(Model, ItsWeightsAreASafetensorsFile) {
   EXPECT_EQ(bytes.size(), 8 + length + 92);
 }
 
-TEST(Model, DamagedFilesAreRejected) {
+TEST(Model, RejectsDamagedFiles) {
   const std::string description = encode_description(small_model());
   const std::string weights = encode_weights(small_model());
   EXPECT_FALSE(decode_model("", weights));
@@ -73,7 +73,7 @@ TEST(Model, DamagedFilesAreRejected) {
   EXPECT_FALSE(decode_model(description, replaced(weights, "hidden.bias", "hidden.BIAS")));
 }
 
-TEST(Model, CompareIsRelativeToTheSizeOfTheTensor) {
+TEST(Model, ComparesRelativeToTheSizeOfTheTensor) {
   const Model model = small_model();
   EXPECT_EQ(compare(model, model)->relative, 0);
   Model other = model;
@@ -126,7 +126,7 @@ TEST(Evaluate, CountsAndDraws) {
   EXPECT_FALSE(evaluate(model, *parse_csv("1,2,3,4\n")));
 }
 
-TEST(Model, NumbersBeyondTheirLimitsAreRejected) {
+TEST(Model, RejectsNumbersBeyondTheirLimits) {
   const Model model = small_model();
   const std::string weights = encode_weights(model);
   const auto described = [&](const char* name, const std::string& number) {
@@ -153,7 +153,7 @@ TEST(Model, NumbersBeyondTheirLimitsAreRejected) {
     EXPECT_FALSE(described("input_scale", scale)) << scale;
 }
 
-TEST(Model, TensorsOutsideTheFileAreRejected) {
+TEST(Model, RejectsTensorsOutsideTheFile) {
   const Model model = small_model();
   const std::string bytes = encode_weights(model);
   uint64_t length = 0;
@@ -170,7 +170,7 @@ TEST(Model, TensorsOutsideTheFileAreRejected) {
         std::string(reinterpret_cast<const char*>(&size), sizeof size) + text + numbers);
   };
   EXPECT_TRUE(placed("[84,92]"));
-  // The last two have the right length, or would have it if sums overflowed.
+  // The last two have the correct length, or would have it if sums overflowed.
   for (const char* offsets :
        {"[0,0]", "[-8,0]", "[0,2147483648]", "[0,4294967296]", "[0,9223372036854775807]", "[92,84]",
         "[18446744073709551608,18446744073709551615]", "[9223372036854775799,9223372036854775807]",

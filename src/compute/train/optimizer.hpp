@@ -19,7 +19,7 @@ std::string_view to_string(Method method);
 
 struct OptimizerSettings {
   Method method = Method::sgd;
-  float momentum = 0.9f;  // of sgd; Adam's first decay
+  float momentum = 0.9f;  // momentum of sgd; first decay of Adam
   // each step subtracts this share of every parameter, times the learning rate
   float weight_decay = 1e-4f;
 };
@@ -28,7 +28,8 @@ class Optimizer {
  public:
   Optimizer(OptimizerSettings settings, size_t parameters);
 
-  // Requires: both have the size that was given to the constructor.
+  // Updates the parameters in place. Requires: both have the size that was given to the
+  // constructor.
   void step(std::span<float> parameters, std::span<const float> gradient, float learning_rate);
 
  private:
@@ -38,7 +39,8 @@ class Optimizer {
   int64_t steps_ = 0;
 };
 
-// Decreases the rate from full_rate at the first step to 0 at the last one along half a cosine.
+// Returns the rate of a step, which decreases from full_rate at the first step to 0 at the last one
+// along half a cosine.
 float cosine_rate(float full_rate, int64_t step, int64_t steps);
 
 }  // namespace trainyard::train

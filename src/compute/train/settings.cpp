@@ -58,7 +58,7 @@ Read outer_number(float local_sgd::OuterSettings::*member, double least, double 
   };
 }
 
-// "eu.example:7840,us.example:7840"
+// Parses "eu.example:7840,us.example:7840".
 Result<void> read_leaders(Settings& settings, const std::string& text) {
   std::vector<collectives::Endpoint> leaders;
   for (const std::string_view each : split(text, ',')) {
@@ -136,7 +136,7 @@ bool belongs_to_the_sdk(const std::string& name) {
   return name.starts_with("sagemaker_") || name == "_tuning_objective_metric";
 }
 
-// "\"adam\"" -> adam; a text that is not a JSON string stays unchanged.
+// Converts "\"adam\"" to adam; a text that is not a JSON string is returned unchanged.
 std::string without_quotes(const std::string& text) {
   if (text.size() < 2 || text.front() != '"') return text;
   const auto value = parse_json(text);

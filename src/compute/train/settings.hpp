@@ -15,7 +15,7 @@
 
 namespace trainyard::train {
 
-// Options of training in regions that are connected by slow links: each region trains by itself,
+// Options of training in regions that are connected by slow links: each region trains separately,
 // and all average after every `steps` steps.
 struct LocalSgdSettings {
   // The number of regions into which the job's hosts are split, in their order. 1: no regions.
@@ -23,14 +23,14 @@ struct LocalSgdSettings {
   int64_t steps = 100;  // between two averaging rounds
   local_sgd::OuterSettings outer;
   local_sgd::Coding coding = local_sgd::Coding::bf16;
-  int64_t port = 7840;  // on which the leaders of regions listen
-  // Alternatively the whole job is one region, and the others are other jobs, on this server or
-  // elsewhere: the endpoints of their first hosts, the index of this region among them, and their
-  // shared secret.
+  int64_t port = 7840;  // port of the leaders of regions
+  // Set if the whole job is one region, and the other regions are other jobs, on this server or
+  // elsewhere: the endpoints of the first host of each job, the index of this region among them,
+  // and the shared secret.
   std::vector<collectives::Endpoint> leaders;
   int64_t own = 0;
   std::string secret;
-  bool encrypt = false;  // the links between leaders
+  bool encrypt = false;  // encrypts the links between leaders
 
   bool any() const { return count > 1 || !leaders.empty(); }
   int64_t all() const { return leaders.empty() ? count : int64_t(leaders.size()); }
@@ -41,7 +41,7 @@ inline constexpr int64_t kEpochsMax = 1'000'000;
 struct Settings {
   std::string channel = "train";  // the channel with the training data
   int64_t epochs = 60;
-  // of all hosts together: the number of hosts does not change the model
+  // rows per step on all hosts together, so the number of hosts does not change the model
   int64_t batch_size = 64;
   int64_t hidden = 64;         // units
   int64_t classes = 0;         // 0: one more than the largest label
@@ -54,7 +54,7 @@ struct Settings {
   int64_t image_width = 0;  // pixels
   float shift = 0.0f;       // maximum shift in pixels, in each direction
   float rotate = 0.0f;      // maximum rotation in degrees, in each direction
-  int64_t port = 7830;      // on which the ranks of the job listen
+  int64_t port = 7830;      // port of the ranks of the job
   LocalSgdSettings regions;
 };
 

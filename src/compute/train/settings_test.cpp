@@ -5,7 +5,7 @@
 namespace trainyard::train {
 namespace {
 
-TEST(Settings, AreReadPlainAndAsTheSdkQuotesThem) {
+TEST(Settings, ParsesPlainValuesAndValuesQuotedByTheSdk) {
   const auto settings = parse_settings({{"epochs", "\"7\""},
                                         {"optimizer", "\"adam\""},
                                         {"learning_rate", "0.01"},

@@ -29,7 +29,7 @@ std::string encode_shards(const std::vector<Shard>& shards) {
     const auto& labels = shard.table.labels;
     const int32_t largest_label =
         labels.empty() ? -1 : *std::max_element(labels.begin(), labels.end());
-    // Names may be any bytes; JSON strings may not.
+    // Encodes names, which may contain any bytes, unlike JSON strings.
     list.push_back({{"name", to_hex(shard.name)},
                     {"rows", shard.table.rows()},
                     {"columns", shard.table.columns},
@@ -54,7 +54,7 @@ Result<SharedShard> decode_shard(const Json& encoded) {
   return shard;
 }
 
-// Merges the lists of all ranks, sorted by name: the order on which all ranks agree.
+// Merges the lists of all ranks, sorted by name, which is the order on which all ranks agree.
 Result<std::map<std::string, SharedShard>> collect(const std::vector<std::string>& lists) {
   std::map<std::string, SharedShard> shards;
   for (size_t rank = 0; rank < lists.size(); ++rank) {
@@ -123,7 +123,7 @@ Result<Rows> Rows::agree(std::vector<Shard> shards, collectives::Group& group) {
     if (owner == group.rank()) {
       const auto ours = std::find_if(shards.begin(), shards.end(),
                                      [&](const Shard& s) { return s.name == name; });
-      CHECK(ours != shards.end(), "own shards are in the own list");
+      CHECK(ours != shards.end(), "shards that belong to this host are in its list");
       rows.own_rows_ += ours->table.rows();
       rows.blocks_.push_back({rows.all_, std::move(ours->table)});
     }

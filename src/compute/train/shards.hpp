@@ -1,12 +1,12 @@
 // Reads the shards of this host, and agrees with the other hosts on one order of all rows.
 //
-// A channel is a folder of CSV files, its shards. The platform decides which host holds which shard
-// (all on each, or some on each); the order of the rows must not depend on that. So shards are
-// ordered by name over all hosts, rows keep their order within the shard, and the position of a row
-// is its number in the whole data set. A shard that several hosts hold is read on all of them, but
-// belongs to one.
+// A channel is a folder of CSV files, its shards. The platform decides which host has which shards
+// (all or some), but the order of the rows must not depend on that. So shards are ordered by name
+// over all hosts, rows keep their order within the shard, and the position of a row is its number
+// in the whole data set. If several hosts have a shard, all of them read it, but its rows belong to
+// one host.
 //
-// Threads: plain values. Errors: of files; invalid, naming shard, line and column.
+// Threads: plain values. Errors: those of files; invalid, naming shard, line and column.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,24 @@
 
 namespace trainyard::train {
 
-inline constexpr size_t kShardBytesMax =
-    size_t{1}  // a shard is read into memory at once; split larger ones
-    << 30;
-inline constexpr uint64_t kRowsMax =
-    uint64_t{1}  // of all hosts: each host shuffles all row numbers in memory
-    << 31;
+// A shard is read into memory at once; larger shards must be split.
+inline constexpr size_t kShardBytesMax = size_t{1} << 30;
+// Rows of all hosts: each host shuffles all row numbers in memory.
+inline constexpr uint64_t kRowsMax = uint64_t{1} << 31;
 
 struct Shard {
-  std::string name;  // below the folder of the channel; equal on every host that holds it
+  std::string name;  // path below the channel's folder; equal on every host that has the shard
   Table table;
 };
 
-// Reads every regular file below `folder`, in the order of names. A missing folder counts as empty:
-// a host may have no shard.
+// Reads every regular file below `folder`, in the order of names. A missing folder counts as empty,
+// since a host may have no shard.
 Result<std::vector<Shard>> read_shards(const std::string& folder);
 
 class Rows {
  public:
-  // All ranks of the group call it, each with the shards of its host.
+  // Agrees on the order of all rows. All ranks of the group call it, each with the shards of its
+  // host.
   static Result<Rows> agree(std::vector<Shard> shards, collectives::Group& group);
 
   uint64_t all() const { return all_; }                     // rows of all hosts together
@@ -69,10 +68,10 @@ class Rows {
   size_t shards_of_all_ = 0;
 };
 
-// Returns the numbers 0 .. rows-1 in the order of an epoch: a function of seed and epoch alone.
+// Returns the numbers 0 .. rows-1 in the order of an epoch, which depends only on seed and epoch.
 std::vector<uint32_t> shuffled_rows(uint64_t rows, uint64_t seed, uint64_t epoch);
 
-// Hashes several numbers into one: the seed of the random numbers of a row.
+// Hashes several numbers into one, for instance into the seed for a row's random numbers.
 uint64_t mix(uint64_t a, uint64_t b, uint64_t c = 0);
 
 }  // namespace trainyard::train

@@ -23,10 +23,10 @@ struct Table {
   }
 };
 
-inline constexpr size_t kCsvColumnsMax = 65536;  // a wider file is a mistake
+inline constexpr size_t kCsvColumnsMax = 65536;  // wider files are assumed to be mistakes
 inline constexpr int32_t kLabelMax = 1 << 20;
 
-// Expects numbers between commas, one row per line, without header and quotes; "\r\n" and empty
+// Parses numbers between commas, one row per line, without header and quotes; "\r\n" and empty
 // lines are allowed. All rows must have the same number of columns. An empty text gives an empty
 // table without columns.
 Result<Table> parse_csv(std::string_view text);

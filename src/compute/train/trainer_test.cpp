@@ -1,5 +1,5 @@
-// Trains on several hosts: in memory, over loopback under the job contract, and on the real digits
-// if they are prepared.
+// Tests training on several hosts: in memory, over loopback under the job contract, and with the
+// real digits if they are prepared.
 #include "train/trainer.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@
 namespace trainyard::train {
 namespace {
 
-// Returns random points, those of each class around a centre of their own.
+// Returns random points; the points of each class are around a centre.
 Table points(size_t rows, uint64_t seed) {
   SeededRandom random(seed);
   Table table;
@@ -39,7 +39,7 @@ Table points(size_t rows, uint64_t seed) {
   return table;
 }
 
-// Shards of uneven sizes, one of them empty.
+// Returns shards of uneven sizes, one of them empty.
 std::vector<Shard> shards() {
   std::vector<Shard> all;
   for (const size_t rows : {40, 1, 0, 77, 13}) {
@@ -56,7 +56,7 @@ struct Trained {
   int64_t steps = 0;
 };
 
-// One entry for each host: the shards that it holds.
+// The shards of each host.
 using Hosts = std::vector<std::vector<Shard>>;
 
 Trained learn(const Hosts& hosts, const Settings& settings, int stopping_rank = -1) {
@@ -96,14 +96,14 @@ Settings quick() {
   return settings;
 }
 
-// Distributes shards as ShardedByS3Key does.
+// Distributes shards like ShardedByS3Key.
 Hosts distributed(const std::vector<Shard>& all, size_t hosts) {
   Hosts distributed(hosts);
   for (size_t i = 0; i < all.size(); ++i) distributed[i % hosts].push_back(all[i]);
   return distributed;
 }
 
-TEST(Trainer, Trains) {
+TEST(Trainer, LearnsTheTrainingRows) {
   const Trained learned = learn(distributed(shards(), 1), quick());
   EXPECT_TRUE(learned.finished);
   const auto evaluation = evaluate(learned.model, points(300, 999));
@@ -144,13 +144,13 @@ TEST(Trainer, PrintsMetricsInLinesThatARegexMatches) {
   EXPECT_NE(lines[6].find("the same on all ranks"), std::string::npos) << lines[6];
 }
 
-TEST(Trainer, AStopOnOneRankStopsAllAfterTheSameStep) {
+TEST(Trainer, StopsAllRanksAfterTheSameStepWhenOneIsStopped) {
   const Trained learned = learn(distributed(shards(), 3), quick(), 1);
   EXPECT_FALSE(learned.finished);
   EXPECT_EQ(learned.steps, 1);
 }
 
-TEST(Trainer, DataThatDoesNotFitTheSettingsIsRejected) {
+TEST(Trainer, RejectsDataThatDoesNotFitTheSettings) {
   os::MachineClock clock;
   const auto make = [&](const std::vector<Shard>& shards, const Settings& settings) {
     auto groups = collectives::join_in_memory(1);
@@ -172,7 +172,7 @@ TEST(Trainer, DataThatDoesNotFitTheSettingsIsRejected) {
   EXPECT_NE(make(uneven, {}).find("wider.csv"), std::string::npos);
 }
 
-TEST(Trainer, BatchesAreAFunctionOfSeedAndEpoch) {
+TEST(Trainer, DrawsBatchesFromSeedAndEpoch) {
   EXPECT_EQ(shuffled_rows(100, 1, 1), shuffled_rows(100, 1, 1));
   EXPECT_NE(shuffled_rows(100, 1, 1), shuffled_rows(100, 1, 2));
   EXPECT_NE(shuffled_rows(100, 1, 1), shuffled_rows(100, 2, 1));
@@ -282,14 +282,14 @@ TEST(Job, FourHostsInTwoRegionsSaveOneModel) {
             2);
 }
 
-TEST(Job, HostsThatCannotBeSplitEvenlyAreAnError) {
+TEST(Job, RejectsHostsThatCannotBeSplitEvenly) {
   Job job(3, {{"regions", "2"}});
   job.run();
   EXPECT_NE(job.failure(1).find("3 hosts cannot be split into 2"), std::string::npos)
       << job.failure(1);
 }
 
-TEST(Job, AnErrorOnOneHostIsReportedByAll) {
+TEST(Job, ReportsAnErrorOfOneHostOnAllHosts) {
   Job job(2, {});
   job.put(0, "a.csv", csv(points(30, 1)));
   job.put(1, "b.csv", "1,2,3,4,not a label\n");
@@ -301,7 +301,7 @@ TEST(Job, AnErrorOnOneHostIsReportedByAll) {
   }
 }
 
-TEST(Job, AnUnknownHyperparameterIsWrittenToTheFailureFile) {
+TEST(Job, WritesAnUnknownHyperparameterToTheFailureFile) {
   Job job(1, {{"epoch", "3"}});
   job.run();
   EXPECT_FALSE(job.result(0));
@@ -309,7 +309,7 @@ TEST(Job, AnUnknownHyperparameterIsWrittenToTheFailureFile) {
       << job.failure(0);
 }
 
-TEST(Job, AStopSavesTheModelSoFar) {
+TEST(Job, SavesTheModelSoFarWhenItIsStopped) {
   Job job(2, {{"epochs", "1000000"}, {"hidden", "8"}});
   job.put(0, "a.csv", csv(points(30, 1)));
   job.put(1, "b.csv", csv(points(30, 2)));
@@ -322,7 +322,7 @@ TEST(Job, AStopSavesTheModelSoFar) {
   EXPECT_TRUE(load_model(job.base(0) + "/model"));
 }
 
-TEST(Job, AStopBeforeAllHostsHaveJoinedIsASuccess) {
+TEST(Job, SucceedsWhenItIsStoppedBeforeAllHostsHaveJoined) {
   Job job(1, {});
   ASSERT_TRUE(os::write_file(
       job.base(0) + "/input/config/resourceconfig.json",
@@ -356,7 +356,7 @@ TEST(Digits, ThreeSeedsReach97Percent) {
   }
 }
 
-TEST(Rows, NumbersFromAnotherRankAreChecked) {
+TEST(Rows, ChecksNumbersFromAnotherRank) {
   const auto encoded = [](const std::string& rows, const std::string& columns,
                           const std::string& label) {
     return R"({"name":")" + to_hex("s") + R"(","rows":)" + rows + R"(,"columns":)" + columns +

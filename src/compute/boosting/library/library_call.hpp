@@ -11,8 +11,9 @@
 
 namespace trainyard::boosting {
 
-// Shortens "[09:45:00] ../src/objective/x.cu:39: Check failed: label must be in [0,1]\
-Stack trace: .." to "Check failed: label must be in [0,1]".
+// Removes the time, the source line and the stack trace from a message:
+// "[09:45:00] ../src/objective/x.cu:39: Check failed: label must be in [0,1]\nStack trace: .."
+// -> "Check failed: label must be in [0,1]"
 std::string plain_library_message(std::string_view message);
 
 // The detail (Error::detail) of errors that the library reports.

@@ -1,4 +1,4 @@
-// Makes groups within one process that count the bytes that each rank sends.
+// Makes groups within one process, and counts the bytes that each rank sends.
 //
 // Threads: each rank has its own. Errors: a failed expectation of the calling test.
 #pragma once

@@ -1,7 +1,7 @@
-// Counts what the tensors of each thread hold, and limits it.
+// CountedMemory counts the bytes of the tensors of each thread, and limits them.
 //
-// Threads: call from anywhere; a tensor counts for the thread that made it. Lifetime: one at a time
-// in a process. Errors: a thread above its limit gets std::bad_alloc from libtorch.
+// Threads: call from any thread; a tensor counts for the thread that made it. Lifetime: one at a
+// time in a process. Errors: a thread above its limit gets std::bad_alloc from libtorch.
 #pragma once
 
 #include <c10/core/CPUAllocator.h>
@@ -49,7 +49,7 @@ class CountedMemory {
     const MutexLock lock(books.mutex);
     books.limit = SIZE_MAX;
   }
-  // The peak of the calling thread is what it holds now.
+  // Sets the peak of the calling thread to its current bytes.
   void restart_peak() {
     Books& books = all_books();
     const MutexLock lock(books.mutex);
@@ -76,7 +76,7 @@ class CountedMemory {
     c10::DeleterFnPtr raw_deleter() const override { return &give; }
   };
 
-  // Tensors that live longer are freed without being counted.
+  // Tensors that were made before are freed without being counted.
   static void start(size_t limit_bytes) {
     Books& books = all_books();
     const MutexLock lock(books.mutex);
@@ -86,7 +86,7 @@ class CountedMemory {
   }
 
   static void* take(size_t bytes) {
-    constexpr size_t alignment = 64;  // as libtorch's own allocator
+    constexpr size_t alignment = 64;  // like libtorch's own allocator
     Books& books = all_books();
     const MutexLock lock(books.mutex);
     Count& count = books.counts[std::this_thread::get_id()];

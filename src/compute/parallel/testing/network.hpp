@@ -35,7 +35,7 @@ inline at::Tensor parameter(at::IntArrayRef sizes, uint64_t seed) {
 
 inline float* values_of(const at::Tensor& tensor) { return static_cast<float*>(tensor.data_ptr()); }
 
-// A perceptron of three layers whose first layer is used twice: its gradient is a sum.
+// A perceptron of three layers whose first layer is used twice, so its gradient is a sum.
 struct Network {
   std::vector<at::Tensor> parameters = {parameter({16, 16}, 1), parameter({16}, 2),
                                         parameter({24, 16}, 3), parameter({24}, 4),
@@ -65,7 +65,8 @@ inline constexpr int64_t kPartRows = 8;
 struct Part {
   at::Tensor input, labels;
 };
-// The rows of a part depend on the step and the part, not on the rank that computes it.
+// Returns the rows of a part, which depend on the step and the part, not on the rank that computes
+// it.
 inline Part part_of(int step, int part) {
   SeededRandom random(uint64_t(1000 * step + part));
   at::Tensor labels = at::empty({kPartRows}, at::kLong);
@@ -74,7 +75,7 @@ inline Part part_of(int step, int part) {
   return {random_tensor({kPartRows, 16}, random.next()), labels};
 }
 
-// The parameters that one process has after training with `parts` parts in each step, one after
+// Returns the parameters after training in one process, with `parts` parts in each step, one after
 // another.
 inline std::vector<at::Tensor> train_alone(OptimizerSettings settings, int parts,
                                            double rate = 0.1) {
@@ -103,7 +104,7 @@ inline double largest_difference(const std::vector<at::Tensor>& a,
   return largest;
 }
 
-// Layers of 64 x 64, so that the gaps between parameters hardly count.
+// Returns layers of 64 x 64, so that the gaps between parameters hardly matter.
 inline std::vector<NamedTensor> wide_layers() {
   std::vector<NamedTensor> layers;
   for (int i = 0; i < 12; ++i)

@@ -17,12 +17,12 @@ namespace {
 
 constexpr Duration kConnectRetryFirst = 2ms;  // enough for ranks that start together
 constexpr Duration kConnectRetryMax = 50ms;   // the longest delay after a host comes up late
-// then resolves the name again: the address may have changed
+// After this time, the name is resolved again, since the address may have changed.
 constexpr Duration kConnectAttemptMax = 3s;
-constexpr Duration kAddressAttemptMax =
-    1s;  // if there are more addresses: longer than any round trip on earth
+// The limit if a rank has several addresses; longer than any round trip on earth.
+constexpr Duration kAddressAttemptMax = 1s;
 constexpr Duration kUnauthenticatedHelloMax = 10s;  // then an unauthenticated peer is disconnected
-// connections without a proof yet; further ones wait
+// Connections without a proof yet; further connections wait.
 constexpr size_t kUnauthenticatedMax = 256;
 
 bool send_whole(Wire& wire, std::string_view bytes) {
