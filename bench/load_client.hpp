@@ -2,9 +2,9 @@
 // another.
 //
 // It measures the latency that a client sees: from the first byte sent to the last byte of the
-// response. Each request is made when it is sent, so that it can be signed for that instant. Making
-// it does not count as latency, but as work of the client: `busy_share` is the share of its time in
-// which the client was not waiting, and a share near 1 means that the client limited the result.
+// response. Each request is made when it is sent, so that it can be signed with the current time.
+// Making it does not count as latency, but as work of the client: `busy_share` is the share of the
+// time in which the client was not waiting. If it is near 1, the client limited the result.
 //
 // Threads: blocks the caller; runs `threads` of its own, which call `make_request` concurrently.
 // Errors: unavailable (cannot connect, a connection broke). Responses with a status of 400 or more
@@ -27,7 +27,8 @@ struct Load {
   Duration warm_up = 500ms;  // not counted
   Duration lasts = 3s;
   uint64_t requests_max = 0;  // ends after this number of responses; 0: no limit
-  // Returns the whole request, with head and body, for a number (0, 1, .. in no particular order).
+  // Returns the whole request, with header and body, for a number (0, 1, .. in no particular
+  // order).
   std::function<std::string(uint64_t number)> make_request;
 };
 

@@ -46,7 +46,7 @@ TEST(LoadClient, CountsResponses) {
   EXPECT_LE(result->p99_ms, result->max_ms);
 }
 
-TEST(LoadClient, AMissingServerIsAnError) {
+TEST(LoadClient, ReportsAMissingServer) {
   Load load;
   load.address = "127.0.0.1:1";
   load.make_request = [](uint64_t) { return ""; };

@@ -1,6 +1,6 @@
-// Measures the throughput of the ledger: commands committed in groups, as control does under load,
-// next to the same commands committed one by one. Durability is equal: one fsync per group, or one
-// per command.
+// Measures the throughput of the ledger: commands that are committed in groups, as by the control
+// module under load, next to the same commands committed one by one. Durability is equal: one fsync
+// per group, or one per command.
 //
 //   commit_ledger DIRECTORY             groups next to single commands, in SQLite
 //   commit_ledger DIRECTORY URL GROUP   PostgreSQL next to SQLite, in groups of that size
@@ -72,7 +72,7 @@ Result<double> of_postgres(const std::string& url, uint64_t group) {
   ledger::LeaseCandidate candidate(settings, lease_settings, "bench", clock);
   const auto taken = TRY(candidate.try_take());
   if (!taken) return unavailable("the lease is held by " + candidate.seen().holder);
-  // Renewed meanwhile, as a server does.
+  // Renews the lease meanwhile, like a server.
   const ledger::WriterLease lease(settings, lease_settings, *taken, clock,
                                   [](const std::string&) {});
   const auto ledger = TRY(ledger::open_postgres(settings, lease.fencing()));

@@ -1,5 +1,5 @@
-// Projects training steps on clusters that are not available, by replaying our plans: ./yard bench
-// projection.
+// Projects training steps on clusters that are not available, by replaying our plans, for ./yard
+// bench projection.
 //
 //   project published             the curves that others published, on their links and with their
 //                                 algorithms

@@ -1,5 +1,5 @@
-// Reduces the gradients of a step by name, fused in the background, next to one call for each in a
-// fixed order. The gradients have the sizes of ResNet-50's: 161 tensors, 102 MB in total, last
+// Reduces the gradients of a step by name, fused in the background, next to one call per gradient
+// in a fixed order. The gradients have the sizes of ResNet-50's: 161 tensors, 102 MB in total, last
 // layer first.
 //
 //   reduce_by_name RANKS TRANSPORT ROUNDS     TRANSPORT shared tcp

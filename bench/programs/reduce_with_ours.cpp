@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
       options.endpoints.push_back({address, 7830});
     if (int(options.endpoints.size()) != ranks) return 2;
   }
-  // Loopback addresses that no other process uses.
+  // Returns loopback addresses that no other process uses.
   const int own = int(getpid());
   for (int rank = 0; rank < ranks && mode != "hosts"; ++rank) {
     options.endpoints.push_back({"127." + std::to_string(1 + own / 250 % 250) + "." +

@@ -1,4 +1,4 @@
-// Measures the scheduler alone, without a server: ./yard bench schedule. Each mode prints a line of
+// Measures the scheduler without a server, for ./yard bench schedule. Each mode prints a line of
 // JSON.
 //
 //   schedule_clusters rate     placements per second of processor time, with 100,000 waiting jobs

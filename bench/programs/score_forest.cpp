@@ -4,7 +4,7 @@
 //
 // ROWS are 32-bit floats, DIMENSIONS for each row; the scores of all rows are written to SCORES, 64
 // bits each. Prints rows per second of processor time of training on all rows, of scoring all rows,
-// and of scoring and then learning each row, as JSON. WARMING rounds before do not count.
+// and of scoring and then learning each row, as JSON. The first WARMING rounds do not count.
 #include <time.h>
 
 #include <cstdio>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace trainyard;
 
-// Processor time of this thread, which other programs on the machine hardly affect.
+// Returns the processor time of this thread, which other programs on the machine hardly affect.
 double now() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

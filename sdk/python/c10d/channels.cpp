@@ -14,7 +14,7 @@ using at::Tensor;
 using c10d::OpType;
 using collectives::Group;
 
-static_assert(std::endian::native == std::endian::little, "a header is sent as it lies in memory");
+static_assert(std::endian::native == std::endian::little, "a header is sent in memory order");
 struct Header {
   int64_t tag = 0;
   uint64_t bytes = 0;
@@ -124,7 +124,7 @@ void Channels::read_for(int from) {
                   const MutexLock lock(mutex_);
                   --readers_[from];
                   if (!ending_)
-                    read_for(from);  // it may have completed a receive of another source
+                    read_for(from);  // the call may have completed a receive from another source
                 }
                 if (ended->work) ended->work->complete(ended->failure);
               });
@@ -215,7 +215,7 @@ Result<std::optional<std::exception_ptr>> Channels::read_message(Channel& channe
   receive = take_for(channel.from, header.tag);
   if (!receive && header.bytes > kBufferedBytesMax - channel.buffered_bytes)
     return exhausted("more than " + std::to_string(kBufferedBytesMax) +
-                     " bytes have tags that no pending receive names; the last was tag " +
+                     " bytes have tags for which no receive is pending; the last was tag " +
                      std::to_string(header.tag));
   lock.unlock();
   if (receive && bytes_of(receive->destination.contiguous) == header.bytes) {

@@ -1,6 +1,7 @@
-// Sends and receives messages between two ranks. Each ordered pair of ranks has a channel: a group
-// of two ranks with a thread of its own. So messages in both directions, messages of other peers
-// and collective operations do not delay each other. A channel is created at the first message.
+// Channels sends and receives messages between two ranks. Each ordered pair of ranks has a channel:
+// a group of two ranks with a thread of its own. So messages in both directions, messages of other
+// peers and collective operations do not delay each other. A channel is created for the first
+// message.
 //
 //   message   i64 tag, u64 bytes, then the bytes; little-endian
 //
@@ -8,16 +9,17 @@
 // tag; without one, it is buffered until a receive is posted. So messages of different tags may
 // overtake each other, and messages of one tag may not.
 //
-// A receive from any source takes the buffered message of its tag that arrived first. If there is
-// none, a separate thread polls the channels, starting after the one that it served last, so that a
-// rank that sends continuously does not starve the others. It finds ranks that have not sent before
-// in a directory, in which a sender adds itself before its first message.
+// A receive from any source gets the buffered message of its tag that arrived first. If there is
+// none, a separate thread polls the channels, starting after the one from which it read last, so
+// that a rank that sends continuously does not starve the others. It finds ranks that have not sent
+// before in a directory, to which a sender adds itself before its first message.
 //
-// Threads: send() and receive() from anywhere. Lifetime: end() before the last owner is destroyed.
-// Errors:  of a work: the errors of a Group, with the ranks and the tag; a message whose size
-//          differs from the tensor's. Of a receive from any source also: no message within the
-//          timeout; a rank that sent before has died, or a sender does not connect. The next
-//          receive continues with the other ranks.
+// Threads: send() and receive() from any thread. Lifetime: call end() before the last owner is
+// destroyed.
+// Errors:  of a work: those of a Group, with the ranks and the tag; a message whose size differs
+// from the tensor's. A receive from any source also fails if no message arrives within the timeout,
+// if a rank that sent before has died, or if a sender does not connect. The next receive continues
+// with the other ranks.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Work.hpp>
@@ -69,7 +71,7 @@ class Channels {
   // Completes the remaining operations, then ends the threads. Requires: no calls follow.
   void end();
 
-  // Limits the buffered messages of one channel: more than a stage of a pipeline sends in a step.
+  // Limits the buffered messages of one channel; more than a stage of a pipeline sends in a step.
   // Without a limit, a rank that receives too little would run out of memory without an
   // explanation.
   static constexpr size_t kBufferedBytesMax = size_t{8} << 30;
@@ -86,7 +88,7 @@ class Channels {
 
   // A receive that waits for its message.
   struct Posted {
-    int from;  // or kAnySource
+    int from;  // a rank, or kAnySource
     int64_t tag;
     Clock::time_point deadline;
     Destination destination;
@@ -95,7 +97,7 @@ class Channels {
   // A message that arrived before its receive was posted.
   struct Buffered {
     int64_t tag;
-    uint64_t number;  // in the order of arrival
+    uint64_t number;  // order of arrival
     at::Tensor message;
   };
   // A completed receive; without a work, no receive was completed.
@@ -128,7 +130,7 @@ class Channels {
     std::deque<Buffered> buffered;
     size_t buffered_bytes = 0;
   };
-  // A buffered message that a receive takes.
+  // A buffered message that completes a receive.
   struct Taken {
     const Channel& channel;
     at::Tensor message;
@@ -139,22 +141,22 @@ class Channels {
   // Starts a call of end_one() or end_one_of_any() for each posted receive.
   void read_for(int from) REQUIRES(mutex_);
   bool is_posted(int from);
-  // Take the first posted receive that fits.
+  // Remove and return the first posted receive that fits.
   template <class Fits>
   std::optional<Posted> take(const Fits& fits) REQUIRES(mutex_);
   std::optional<Posted> take_for(int from, int64_t tag) REQUIRES(mutex_);
   std::optional<Posted> take_first(int from) EXCLUDES(mutex_);
-  // Takes the oldest buffered message that fits the receive, if there is one.
+  // Removes and returns the oldest buffered message that fits the receive, if there is one.
   std::optional<Taken> take_buffered(const Posted& receive) REQUIRES(mutex_);
 
   Result<void> connect_once(Channel& channel) REQUIRES(channel.transfer);
   Result<void> send_one(Channel& channel, const at::Tensor& tensor, int64_t tag);
-  // Reads the next message for `receive`. Returns the error of that message alone, or null; returns
-  // nullopt when the message was buffered.
+  // Reads the next message for `receive`. Returns the error of only that message, or null; returns
+  // nullopt if the message was buffered.
   Result<std::optional<std::exception_ptr>> read_message(Channel& channel,
                                                          std::optional<Posted>& receive)
       REQUIRES(channel.transfer);
-  // Reads the next message. Returns nullopt when it was buffered; a result without a work when the
+  // Reads the next message. Returns nullopt if it was buffered; a result without a work if the
   // channel is lost and no receive has failed yet.
   std::optional<Ended> read_one(Channel& channel) REQUIRES(channel.transfer);
   // Reads until any receive is completed, or no receive of this channel is posted.
@@ -164,8 +166,8 @@ class Channels {
   // Fails a receive from any source whose deadline has passed.
   std::optional<Ended> end_late();
   void poll_directory();
-  // Poll for messages without waiting. Return nullopt when there are none, and a result without a
-  // work when a message was buffered.
+  // Poll for messages without waiting. Return nullopt if there are none, and a result without a
+  // work if a message was buffered.
   std::optional<Ended> poll_channels();
   std::optional<Ended> poll_channel(Channel& channel);
 

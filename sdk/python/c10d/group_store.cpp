@@ -49,7 +49,8 @@ Result<void> poll_until_written(c10d::Store& store, const std::string& key,
   while (!TRY(of_store([&] { return store.check({key}); }))) {
     if (ending.load()) return cancelled("the group has ended");
     if (std::chrono::steady_clock::now() > deadline)
-      return unavailable("it was not written within " + std::to_string(timeout.count()) + " ms");
+      return unavailable("the key was not written within " + std::to_string(timeout.count()) +
+                         " ms");
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, pause_max);
   }
@@ -87,7 +88,7 @@ Result<void> GroupStore::announce(int rank, int to) const {
   TRY(of_store([&] {
         set(*entries, std::to_string(entries->add("count", 1) - 1), text);
         return true;
-      }).in("telling rank " + std::to_string(to) + " that rank " + text + " sends to it"));
+      }).in("announcing to rank " + std::to_string(to) + " that rank " + text + " sends to it"));
   return ok();
 }
 

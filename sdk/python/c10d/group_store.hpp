@@ -1,7 +1,7 @@
 // A GroupStore is the part of torch's store that belongs to one process group: the keys of its
 // rendezvous, and a directory of the ranks that send to each rank.
 //
-// Threads: call from anywhere. Errors: unavailable, with the first line of torch's own text.
+// Threads: call from any thread. Errors: unavailable, with the first line of torch's own text.
 // Lifetime: a KeyValueStore may outlive its GroupStore.
 #pragma once
 
@@ -24,8 +24,8 @@ class GroupStore {
   GroupStore(c10::intrusive_ptr<c10d::Store> store, std::chrono::milliseconds timeout,
              std::shared_ptr<const std::atomic<bool>> ending);
 
-  // Returns the keys below `name`. With `alone`, no other thread of this process may use torch's
-  // store meanwhile: a read then waits in the store instead of polling it.
+  // Returns the keys below `name`. With `alone`, a read waits in the store instead of polling it;
+  // then no other thread of this process may use the store.
   KeyValueStore part(const std::string& name, bool alone) const;
 
   // Adds `rank` to the directory of the ranks that send to `to`.

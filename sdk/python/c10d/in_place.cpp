@@ -19,7 +19,7 @@ struct InPlaceRegistration::Lease {
   }
 };
 
-// Replaces the pointer of a storage: frees the memory after it is private again.
+// Owner replaces the pointer of a storage, and frees the memory after it is private again.
 struct InPlaceRegistration::Owner {
   at::DataPtr memory;
   std::shared_ptr<Lease> lease;
@@ -33,7 +33,7 @@ struct InPlaceRegistration::Owner {
 void InPlaceRegistration::note(collectives::Group& group, const at::Tensor& tensor) {
   const c10::Storage& storage = tensor.storage();
   c10::StorageImpl* const storage_impl = storage.unsafeGetStorageImpl();
-  // Takes only whole allocations of torch's own allocator: other memory (of numpy, of a file) has
+  // Accepts only whole allocations of torch's own allocator: other memory (of numpy, of a file) has
   // other owners.
   if (storage.nbytes() < kBytesMin || tensor.nbytes() != storage.nbytes()) return;
   auto known = std::find_if(known_.begin(), known_.end(), [&](const Known& each) {

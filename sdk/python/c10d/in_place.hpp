@@ -1,7 +1,7 @@
-// Registers the memory of large tensors that are reduced repeatedly, as DDP's buckets are. After
-// some reductions, Group::register_in_place maps the tensor's memory in the other ranks of this
-// machine; later reductions need no copy. Pointers to the tensor and its views stay valid. The
-// memory becomes private again before the allocator frees it.
+// An InPlaceRegistration registers the memory of large tensors that are reduced repeatedly, such as
+// DDP's buckets. After some reductions, Group::register_in_place maps the tensor's memory in the
+// other ranks of this machine, so later reductions need no copy. Pointers to the tensor and its
+// views stay valid. The memory becomes private again before the allocator frees it.
 //
 // Threads: confined to one at a time, except that torch may free a tensor on any thread.
 // Lifetime: registered memory stays registered until its tensor is freed, or end() is called.
@@ -21,11 +21,11 @@ class InPlaceRegistration {
  public:
   // Call before an allreduce over this memory.
   void note(collectives::Group& group, const at::Tensor& tensor);
-  // Call after a failed allreduce: ranks that do not know of the failure may still write to memory
-  // that they map.
+  // Ends all registrations. Call after a failed allreduce: ranks that have not noticed the failure
+  // may still write to memory that they map.
   void end();
 
-  // a copy of less costs less than a mapping
+  // for smaller tensors, a copy costs less than a mapping
   static constexpr size_t kBytesMin = size_t{1} << 20;
   // DDP allocates new buckets after the first step
   static constexpr int kSightingsMin = 3;

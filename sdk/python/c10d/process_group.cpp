@@ -59,7 +59,7 @@ using Base = c10d::Backend;
 using Base = c10d::ProcessGroup;
 #endif
 
-// Operations of at most this size take less time than waking a thread. Larger ones start at once,
+// Operations up to this size take less time than waking a thread. Larger operations start at once,
 // in parallel with the caller.
 constexpr size_t kSmallBytesMax = 64 << 10;
 
@@ -70,7 +70,7 @@ class TrainyardGroup : public Base {
   struct Settings {
     std::chrono::milliseconds timeout;
     collectives::Launch connection;     // of read_connection
-    std::vector<int64_t> global_ranks;  // of a part of all ranks; empty: of all
+    std::vector<int64_t> global_ranks;  // for a group of some ranks; empty: all ranks
   };
 
   TrainyardGroup(c10::intrusive_ptr<c10d::Store> store, int rank, int size, Settings settings)
@@ -84,7 +84,7 @@ class TrainyardGroup : public Base {
 
   ~TrainyardGroup() override {
     ending_->store(true);
-    // The end of an operation may need Python's lock, which the caller of this destructor may hold.
+    // Completing an operation may need Python's lock, which the caller of this destructor may hold.
     const auto free_for_others =
         PyGILState_Check() ? std::make_unique<pybind11::gil_scoped_release>() : nullptr;
     channels_.end();

@@ -116,7 +116,7 @@ Result<Presence> decode_presence(const std::string& text) {
   std::istringstream lines(text);
   Presence presence;
   std::getline(lines, presence.machine);
-  if (presence.machine.empty()) return corrupt("it names no machine");
+  if (presence.machine.empty()) return corrupt("the identifier of the machine is empty");
   for (std::string line; std::getline(lines, line) && presence.addresses.size() < kAddressesMax;)
     presence.addresses.push_back(line);
   return presence;
@@ -127,7 +127,7 @@ Result<Presence> own_presence() {
   std::ifstream("/proc/sys/kernel/random/boot_id") >> presence.machine;
   struct stat network {};
   if (presence.machine.empty() || ::stat("/proc/self/ns/net", &network) != 0)
-    return from_errno("reading /proc, which says which machine this is");
+    return from_errno("reading the machine's identifier from /proc");
   presence.machine += "/" + std::to_string(network.st_ino);
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return from_errno("listing our addresses");
@@ -142,7 +142,7 @@ Result<Presence> own_presence() {
       presence.addresses.push_back(text);
   }
   ::freeifaddrs(all);
-  // Addresses reserved for documentation: the default route leads to them.
+  // Addresses reserved for documentation, to which the default route leads.
   for (const char* world : {"2001:db8::1", "192.0.2.1"}) {
     const auto found =
         std::find(presence.addresses.begin(), presence.addresses.end(), source_towards(world));
@@ -169,13 +169,13 @@ std::vector<std::string> choose_addresses(
     if (peer.machine == own.machine) continue;
     others = true;
     for (const auto& address : peer.addresses) {
-      if (has(own, address)) continue;  // a bridge that every host has under the same address
+      if (has(own, address)) continue;  // a bridge that has the same address on every host
       const auto source = source_towards(address);
       if (has(own, source)) choose(source);
     }
   }
   if (!others || own.addresses.empty()) return {"127.0.0.1"};
-  // An address that another rank has too may lead to that rank.
+  // If another rank has the same address, a connection may reach that rank.
   for (const auto& address : own.addresses) {
     const bool shared = std::any_of(all.begin(), all.end(), [&](const Presence& peer) {
       return peer.machine != own.machine && has(peer, address);
@@ -189,7 +189,7 @@ std::vector<std::string> choose_addresses(
 
 namespace {
 
-// Reads what rank `peer` wrote.
+// Reads a value that rank `peer` wrote.
 Result<std::string> read_of(const KeyValueStore& store, size_t peer, const std::string& what) {
   return store.read(what + "/" + std::to_string(peer))
       .in("rank " + std::to_string(peer) + " did not join: waiting for its " + what);

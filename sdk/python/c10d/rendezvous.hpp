@@ -1,10 +1,11 @@
 // Connects the ranks of a process group over the store that torch passes to each backend.
 //
 // Each rank writes an identifier of its machine and its addresses, and reads those of the others.
-// If all ranks share a machine, they use the loopback address. Otherwise each rank takes the
-// address by which the others reach it, according to the routes, never according to names of hosts
-// or interfaces; it adds its other addresses for hosts on other networks. Then each rank listens,
-// writes its endpoint, and joins. Rank 0 makes the group's secret, to which the user may add.
+// If all ranks share a machine, they use the loopback address. Otherwise each rank uses the address
+// by which the others reach it according to the routes, never according to names of hosts or
+// interfaces, and adds its other addresses for hosts on other networks. Then each rank listens,
+// writes its endpoint, and joins. Rank 0 makes the group's secret, to which the user's secret is
+// appended.
 //
 // Threads: plain functions; they block. Errors: those of join_over_tcp, and unavailable, which
 // names the rank that did not write.
@@ -20,7 +21,7 @@
 
 namespace trainyard::sdk {
 
-// Reads and writes the keys of one group in torch's store.
+// A KeyValueStore reads and writes the keys of one group in torch's store.
 struct KeyValueStore {
   std::function<void(const std::string& key, const std::string& value)> write;
   // Waits until the key is written. Errors: unavailable.
@@ -30,7 +31,7 @@ struct KeyValueStore {
 // A rank's description of its machine, before endpoints are chosen.
 struct Presence {
   std::string machine;                 // equal if and only if ranks share the loopback address
-  std::vector<std::string> addresses;  // without loopback; that of the default route first
+  std::vector<std::string> addresses;  // without loopback; the default route's address first
 };
 std::string encode(const Presence& presence);
 Result<Presence> decode_presence(const std::string& text);

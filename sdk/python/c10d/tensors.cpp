@@ -189,7 +189,7 @@ Result<void> combine_bits(const Named& named, const Tensor& tensor, ReduceOp::Re
 
 Result<void> sum_sparse(const Named& named, Tensor tensor) {
   const Tensor mine = tensor.coalesce();
-  // Indices as rows, so that gathering them concatenates those of all ranks.
+  // Indices are rows, so that all_gather concatenates the indices of all ranks.
   const Tensor indices = mine.indices().t().contiguous(), values = mine.values().contiguous();
   std::ostringstream kind;
   kind << "a sparse " << kind_of(tensor) << tensor.sizes() << " by " << tensor.sparse_dim()

@@ -1,8 +1,8 @@
 // Describes torch's tensors as buffer views, and torch's reductions as reductions of a Group.
 //
-// Threads: plain functions. Errors: unsupported tensors throw c10::Error, which Python sees as a
-// RuntimeError with the reason; combine_bits, sum_sparse and allreduce_now return errors of a
-// Group. Lifetime: a buffer view points into the tensor, which the caller keeps.
+// Threads: plain functions. Errors: unsupported tensors throw c10::Error, which becomes a
+// RuntimeError with the reason in Python; combine_bits, sum_sparse and allreduce_now return errors
+// of a Group. Lifetime: a buffer view points into the tensor, which must outlive it.
 #pragma once
 
 #include <torch/types.h>
@@ -18,7 +18,7 @@ namespace trainyard::sdk {
 
 using Tensors = std::vector<at::Tensor>;
 
-// A group that runs an operation of torch; all calls get the name of that operation.
+// Named is a group that runs an operation of torch. All calls get the name of that operation.
 struct Named {
   collectives::Group& group;
   const std::string& name;
@@ -33,10 +33,10 @@ std::string kind_of(const at::Tensor& tensor);
 // Returns "3 Float[6], ": the number of tensors, and the type and shape of the first. Empty without
 // tensors.
 std::string kind_of(const Tensors& tensors);
-// Returns the elements, to reduce them. A complex number counts as two real ones, which is valid
-// for sums and averages.
+// Returns a view of the elements, for reductions. A complex number counts as two real numbers,
+// which is valid for sums and averages.
 collectives::BufferView buffer_view(const at::Tensor& tensor);
-// Returns the bytes, to move them.
+// Returns a view of the bytes, for operations that only move them.
 collectives::BufferView bytes(const at::Tensor& tensor);
 size_t bytes_of(const at::Tensor& tensor);
 std::vector<size_t> bytes_of(const Tensors& tensors);
@@ -53,8 +53,8 @@ auto& only_list(List& lists) {
   return lists[0];
 }
 
-// A contiguous buffer for the result of an operation: the tensor itself, or a copy that
-// copy_back() writes to the tensor.
+// A Destination is a contiguous buffer for the result of an operation: the tensor itself, or a copy
+// that copy_back() writes to the tensor.
 struct Destination {
   explicit Destination(const at::Tensor& tensor) : tensor(tensor), contiguous(tensor.contiguous()) {
     expect_ours(tensor);
@@ -66,13 +66,14 @@ struct Destination {
   at::Tensor contiguous;
 };
 
-// Concatenate tensors; allocate such a buffer; and copy its parts to the tensors.
+// joined() concatenates tensors, flat_buffer_for() allocates a buffer of their total size, and
+// part() copies its parts to the tensors.
 at::Tensor joined(const Tensors& tensors);
 at::Tensor flat_buffer_for(const Tensors& tensors);
 void part(const at::Tensor& flat, const Tensors& tensors);
 
 bool is_bitwise(const c10d::ReduceOp& op);
-// Returns the options of a reduction. Checks only the type for bitwise operations.
+// Returns the options of a reduction. For bitwise operations, only checks the type.
 collectives::ReduceOptions reducing_or_bits(const c10d::ReduceOp& op, const at::Tensor& tensor);
 // Runs a bitwise reduction: gathers the values of all ranks, and each rank combines them.
 Result<void> combine_bits(const Named& named, const at::Tensor& tensor,

@@ -1,14 +1,14 @@
-// Runs operations one after another, in the order in which they were added.
+// A Worker runs operations one after another, in the order in which they were added.
 //
 // A thread of the worker runs them, unless a caller waits: a waiting caller runs due operations
-// itself, which saves small operations two switches of threads. Waking a thread costs more than a
-// small operation, and callers mostly wait at once; so small operations wake no thread, and a
-// thread that polls starts those that no caller waits for. A task's `after` may add operations and
-// wait for them in ways that the worker cannot see; so when all threads run an `after` and an
+// itself, which saves two thread switches for small operations. Waking a thread costs more than a
+// small operation, and callers mostly wait at once. So small operations wake no thread, and a
+// polling thread starts operations for which no caller waits. A task's `after` may add operations
+// and wait for them in ways that the worker cannot see. So if all threads run an `after` and an
 // operation is due, the worker starts one more thread.
 //
-// Threads: call from anywhere, also from a task's `after`. Errors: none; an operation stores its
-// own. Lifetime: end() before the last owner is destroyed, and not from a task.
+// Threads: call from any thread, also from a task's `after`. Errors: none; an operation stores its
+// own. Lifetime: call end() before the last owner is destroyed, and not from a task.
 #pragma once
 
 #include <chrono>
@@ -38,8 +38,8 @@ class Worker {
   enum class Start { now, soon };
   // Twenty times the time between a caller's add() and wait(); a thousandth of a training step.
   static constexpr std::chrono::microseconds kGrace{300};
-  // Polls, one every kGrace, after the last small operation; then the thread sleeps until it is
-  // woken.
+  // The number of polls, one every kGrace, after the last small operation; then the thread sleeps
+  // until it is woken.
   static constexpr int kQuietPollsMax = 70;
 
   Worker() = default;
@@ -60,12 +60,12 @@ class Worker {
   void end();
 
  private:
-  // Runs the first operation without the mutex. Requires: no operation runs; one is due.
+  // Runs the first operation, without holding the mutex. Requires: no operation runs; one is due.
   void carry_out_first() REQUIRES(mutex_);
   void carry_out_all();
   // Returns when an operation is due, or the worker ends. Requires: `lock` holds mutex_.
   void wait_for_work(MutexLock& lock) REQUIRES(mutex_);
-  // Requires: no operation runs; one is due.
+  // Wakes or starts a thread. Requires: no operation runs; one is due.
   void call_thread() REQUIRES(mutex_);
 
   Mutex mutex_;

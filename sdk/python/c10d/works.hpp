@@ -2,9 +2,9 @@
 // future while the backward pass continues. A StartedWork is a task of a worker: wait() runs it on
 // the calling thread, unless it already runs.
 //
-// Threads: wait() and the queries from anywhere; the future completes on the thread that ran the
+// Threads: wait() and the queries from any thread; the future completes on the thread that ran the
 // operation.
-// Errors:  wait() and the future throw those of the operation, and what `operation` threw.
+// Errors:  wait() and the future throw the errors of the operation, and exceptions of `operation`.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -31,8 +31,8 @@ class PromisedWork : public c10d::Work {
  public:
   PromisedWork(int rank, c10d::OpType type, const char* title, Tensors result);
 
-  // Completes the future, with a failure unless null. Requires: called once, and not while other
-  // threads wait for the calling thread.
+  // Completes the future, with `failure` unless it is null. Requires: called once, and not while
+  // other threads wait for the calling thread.
   void complete(const std::exception_ptr& failure);
 
   bool isCompleted() override { return future_->completed(); }
@@ -50,7 +50,7 @@ class PromisedWork : public c10d::Work {
   const c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-// A receive that returns the rank of the sender.
+// A ReceivedWork is a receive that returns the rank of the sender.
 class ReceivedWork : public PromisedWork {
  public:
   using PromisedWork::PromisedWork;

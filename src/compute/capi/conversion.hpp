@@ -1,5 +1,5 @@
-// Declares the helpers of the C API: the struct behind a trainyard_group, and the
-// conversion of errors, texts and options.
+// Declares the helpers of the C API: the struct of a trainyard_group, and the conversion of errors,
+// texts and options.
 //
 // Threads: plain functions. Errors: none.
 #pragma once
@@ -39,7 +39,7 @@ inline Error wrong_size(const char* type) {
                  ".size is wrong: the program was compiled for another version of the library");
 }
 
-// Checks a struct that the caller filled.
+// Checks the size of a struct that the caller filled.
 template <typename Struct>
 Result<void> check_size(const Struct* given, const char* type) {
   return given && given->size == sizeof *given ? ok() : Result<void>(wrong_size(type));
@@ -55,11 +55,11 @@ inline char* text_for_c(const std::string& text) {
   return copy;
 }
 
-// Checks the size of `join`, which programs that were compiled for an older version give without
-// the newer members, and returns it with all.
+// Checks the size of `join`, and returns it with all members. Programs that were compiled for an
+// older version pass it without the newer members.
 Result<trainyard_join> whole(const trainyard_join* join);
 
-// Converts the members of `join` that do not say where the ranks are.
+// Converts the members of `join`, except those with the positions of the ranks.
 collectives::TcpOptions options_from(const trainyard_join& join);
 
 }  // namespace trainyard::capi

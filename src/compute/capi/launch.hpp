@@ -1,5 +1,5 @@
-// Reads how this process was launched, from the environment and SageMaker's file or from what the
-// caller of the C interface passes instead.
+// Reads how this process was launched, from the environment and SageMaker's file, or from the texts
+// that the caller of the C interface passes instead.
 //
 // Threads: plain function. Errors: invalid, naming the variable.
 #pragma once
@@ -11,7 +11,7 @@
 namespace trainyard::capi {
 
 Result<collectives::Launch> read_launch(const trainyard_launch_source& source);
-// Where this process counts its collectives.
+// Returns where this process counts its collectives.
 collectives::ActivityFile activity_of_process();
 
 }  // namespace trainyard::capi

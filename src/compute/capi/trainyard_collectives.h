@@ -11,7 +11,7 @@
 // Library: libtrainyard_collectives.so.1. A program first compares trainyard_collectives_abi() with
 // TRAINYARD_COLLECTIVES_ABI, the number of all headers of this folder; structs begin with their
 // size, so that they can grow.
-// Threads: call from anywhere; a group runs one call at a time, in order.
+// Threads: call from any thread; a group runs one call at a time, in order.
 // Errors:  functions return a kind, and write a text of at most TRAINYARD_ERROR_BYTES, with its
 //          final zero, to `message`, which may be null.
 // Units:   counts are elements, durations are milliseconds.
@@ -77,7 +77,7 @@ typedef enum {
   TRAINYARD_MINIMUM,
   TRAINYARD_MAXIMUM,
   TRAINYARD_PRODUCT,
-  TRAINYARD_BITS_AND,  // of integers and booleans
+  TRAINYARD_BITS_AND,  // bitwise reductions: integers and booleans only
   TRAINYARD_BITS_OR,
   TRAINYARD_BITS_XOR
 } trainyard_reduction;
@@ -89,26 +89,26 @@ typedef struct {
   // By rank: names or addresses. Null: the ranks find each other at `rendezvous`.
   const char* const* hosts;
   const uint16_t* ports;     // by rank
-  const char* secret;        // of the group; may be null
+  const char* secret;        // secret of the group; may be null
   int64_t join_deadline_ms;  // 0: the default of the library
   int64_t peer_timeout_ms;   // 0: the default of the library
   int deterministic;
   const char* plans;     // may be null
   int encrypt;           // 1: TLS between ranks that share no memory, with the secret as its key
   int sockets_per_peer;  // for large messages; 0: one
-  int timeline;          // 1: record what trainyard_group_timeline returns
+  int timeline;          // 1: record operations for trainyard_group_timeline
   // Equal on all ranks: HOST:PORT at which rank 0 listens, or the absolute path of a folder that
-  // all ranks see and no other run uses. The host of each rank is found out. Null with `hosts`, or
-  // for one rank alone.
+  // all ranks see and no other run uses. The hosts of the ranks are then determined. Null with
+  // `hosts`, or for a single rank.
   const char* rendezvous;
-  // 1: the launcher (torchrun, mpirun, SageMaker, TRAINYARD_RANK ..) gives rank, ranks and
-  // rendezvous, and these members when they are null or 0: secret, encrypt, sockets_per_peer,
-  // plans, deterministic. collectives/launch.hpp lists the environment variables.
+  // 1: the launcher (torchrun, mpirun, SageMaker, TRAINYARD_RANK ..) sets rank, ranks and
+  // rendezvous, and these members if they are null or 0: secret, encrypt, sockets_per_peer, plans,
+  // deterministic. collectives/launch.hpp lists the environment variables.
   int from_launcher;
 } trainyard_join;
 
-// One operation, with the buffers that it needs on this rank. Without `counts`, all blocks are
-// equal or as even as possible:
+// One operation, with its buffers on this rank. Without `counts`, all blocks are equal or as even
+// as possible:
 //
 //   operation        input                        output                     counts: elements ..
 //   ALLREDUCE        count                        count; may be the input    -
@@ -136,6 +136,7 @@ typedef struct {
   const char* name;               // for logs and timelines, or null
 } trainyard_call;
 
+// Returns the TRAINYARD_COLLECTIVES_ABI of the library.
 TRAINYARD_PUBLIC int trainyard_collectives_abi(void);
 
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_join(const trainyard_join* join,
@@ -148,7 +149,7 @@ TRAINYARD_PUBLIC int trainyard_group_host(const trainyard_group* group, int rank
 
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_run(trainyard_group* group,
                                                     const trainyard_call* call, char* message);
-// The buffers and counts of the call must live until trainyard_handle_wait() has returned, which
+// Starts a call. Its buffers and counts must live until trainyard_handle_wait() has returned, which
 // frees the handle.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_start(trainyard_group* group,
                                                       const trainyard_call* call,
@@ -156,7 +157,7 @@ TRAINYARD_PUBLIC trainyard_kind trainyard_group_start(trainyard_group* group,
 TRAINYARD_PUBLIC int trainyard_handle_done(const trainyard_handle* handle);
 TRAINYARD_PUBLIC trainyard_kind trainyard_handle_wait(trainyard_handle* handle, char* message);
 
-// Send and receive between two ranks, independently of the others; count is bytes, equal on both.
+// Send and receive between two ranks, independently of the others. `count` is bytes, equal on both.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_send(trainyard_group* group, int peer,
                                                      const void* bytes, size_t count,
                                                      char* message);
@@ -178,7 +179,7 @@ TRAINYARD_PUBLIC trainyard_kind trainyard_group_split(trainyard_group* group, in
                                                       trainyard_group** part, char* message);
 
 // Allocates memory that ranks of the same machine read without a copy. Free it before the group.
-// Returns TRAINYARD_UNAVAILABLE where memory cannot be shared: use ordinary memory then.
+// Returns TRAINYARD_UNAVAILABLE if memory cannot be shared: use ordinary memory then.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_allocate(trainyard_group* group, size_t bytes,
                                                          void** memory, char* message);
 TRAINYARD_PUBLIC void trainyard_group_free_memory(trainyard_group* group, void* memory);

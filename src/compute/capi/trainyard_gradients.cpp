@@ -26,14 +26,15 @@ using gradients::Compression;
 
 namespace {
 
-// Submitted and not forgotten: a caller that never forgets runs into this, not out of memory.
+// Requests that were submitted and not forgotten. A caller that never forgets gets an error,
+// instead of using up the memory.
 constexpr size_t kRequestsMax = 1 << 20;
 
-// One request until it is forgotten.
+// A request, until it is forgotten.
 struct Pending {
   gradients::Handle handle;
-  // The output that the negotiator allocated. Written by its thread before the handle is done, read
-  // after it was waited for.
+  // The output that the negotiator allocated. Its thread writes it before the handle is done; it is
+  // read after the wait.
   std::shared_ptr<std::vector<std::byte>> output;
   std::optional<Result<gradients::Outcome>> outcome;
 };
@@ -56,7 +57,7 @@ struct trainyard_negotiator {
     const auto found = pending.find(number);
     return found == pending.end() ? nullptr : found->second;
   }
-  // Returns the outcome of a request that was waited for without an error; else null.
+  // Returns the outcome of a request for which a wait returned without an error; else null.
   const gradients::Outcome* outcome_of(const std::shared_ptr<Pending>& request) const {
     return request && request->outcome && *request->outcome ? &request->outcome->value() : nullptr;
   }

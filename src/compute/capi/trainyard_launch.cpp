@@ -17,7 +17,7 @@ using capi::report;
 
 namespace {
 
-// Holds the struct that the caller sees, and the texts that it points to.
+// OwnedLaunch is the struct that the caller gets, and the texts to which it points.
 struct OwnedLaunch {
   trainyard_launch seen{};  // first, for trainyard_launch_free()
   collectives::Launch launch;

@@ -21,7 +21,7 @@ using membership::ServiceOptions;
 
 struct trainyard_membership {
   std::unique_ptr<Service> service;
-  std::optional<News> news;  // the event that was read last: the caller has its texts
+  std::optional<News> news;  // the event that was read last, whose texts the caller uses
 };
 
 struct trainyard_member {

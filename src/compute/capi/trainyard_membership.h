@@ -16,8 +16,8 @@
 //   trainyard_member_done(member);
 //   trainyard_member_free(member);
 //
-// Library, errors: as trainyard_collectives.h. Threads: one at a time, but
-// trainyard_member_changed from anywhere. Units: durations are milliseconds.
+// Library, errors: as trainyard_collectives.h. Threads: confined to one at a time, except
+// trainyard_member_changed, which may be called from any thread. Units: durations are milliseconds.
 #pragma once
 
 #include "capi/trainyard_collectives.h"
@@ -32,11 +32,11 @@ typedef struct trainyard_member trainyard_member;
 typedef struct {
   size_t size;       // sizeof this struct
   const char* host;  // where to listen
-  int port;          // 0: any free one
+  int port;          // 0: any free port
   const char* secret;
   int ranks_min;
   int ranks_max;
-  int64_t settle_ms;    // for members to return, and for started ones to come
+  int64_t settle_ms;    // time for members to return, and for started members to apply
   int generations_max;  // 0: no limit
 } trainyard_membership_options;
 
@@ -51,8 +51,9 @@ typedef enum {
 typedef struct {
   size_t size;  // sizeof this struct
   trainyard_membership_event_kind kind;
-  const char* name;  // of the member; empty for a generation. Lives until the next event is read.
-  const char* text;  // for people; lives as long
+  // name of the member; empty for a generation. Lives until the next event is read.
+  const char* name;
+  const char* text;     // a log line; lives as long as `name`
   uint64_t generation;  // TRAINYARD_GENERATION_FORMED
   int ranks;            // TRAINYARD_GENERATION_FORMED
 } trainyard_membership_event;
@@ -64,19 +65,19 @@ TRAINYARD_PUBLIC int trainyard_membership_port(const trainyard_membership* membe
 // Announces a process with this name, which was started and will connect.
 TRAINYARD_PUBLIC void trainyard_membership_expect(trainyard_membership* membership,
                                                   const char* name);
-// Reports that a process has ended. `reason` is empty when it ended successfully.
+// Reports that a process has ended. `reason` is empty if it ended successfully.
 TRAINYARD_PUBLIC void trainyard_membership_gone(trainyard_membership* membership, const char* name,
                                                 const char* reason);
-// Tells the members of a host to leave, or that they may stay after all.
+// Request that the members of a host leave, or cancel that request.
 TRAINYARD_PUBLIC void trainyard_membership_host_leaves(trainyard_membership* membership,
                                                        const char* host);
 TRAINYARD_PUBLIC void trainyard_membership_host_returns(trainyard_membership* membership,
                                                         const char* host);
-// Waits at most this long for the next event. Returns 1 when there is one.
+// Waits at most `at_most_ms` for the next event. Returns 1 if there is one, else 0.
 TRAINYARD_PUBLIC int trainyard_membership_next(trainyard_membership* membership, int64_t at_most_ms,
                                                trainyard_membership_event* event);
-// Returns what the next generation waits for, "" for nothing: a text that the caller frees with
-// trainyard_text_free.
+// Describes for what the next generation waits; "" if it waits for nothing. The caller frees the
+// text with trainyard_text_free.
 TRAINYARD_PUBLIC char* trainyard_membership_missing(const trainyard_membership* membership);
 
 typedef struct {
@@ -89,7 +90,7 @@ typedef struct {
   int wanted_rank;   // -1: any
 } trainyard_member_options;
 
-// The place of a member in a generation.
+// The position of a member in a generation.
 typedef struct {
   size_t size;  // sizeof this struct
   uint64_t generation;
@@ -104,23 +105,23 @@ typedef enum { TRAINYARD_MEMBERS_ADDED = 1, TRAINYARD_MEMBERS_REMOVED = 2 } trai
 
 TRAINYARD_PUBLIC trainyard_kind trainyard_member_connect(const trainyard_member_options* options,
                                                          trainyard_member** member, char* message);
-// Leaves; the other members continue.
+// Leaves the training, which the other members continue.
 TRAINYARD_PUBLIC void trainyard_member_free(trainyard_member* member);
-// Waits at most this long for the next generation with this member. `complaint` says why it left
-// the previous one; null or empty when nothing failed. Free the previous group first.
-// Errors: denied, when the member is dismissed.
+// Waits at most `at_most_ms` for the next generation with this member. `complaint` is why it left
+// the previous one; null or empty if nothing failed. Free the previous group first.
+// Errors: denied, if the member is dismissed.
 TRAINYARD_PUBLIC trainyard_kind trainyard_member_next(trainyard_member* member,
                                                       const char* complaint, int64_t at_most_ms,
                                                       trainyard_assignment* assignment,
                                                       char* message);
-// Joins the group of the last assignment. Of `join`, these members are not used: rank, ranks,
-// hosts, ports, secret, rendezvous, from_launcher.
+// Joins the group of the last assignment. Ignores these members of `join`: rank, ranks, hosts,
+// ports, secret, rendezvous, from_launcher.
 TRAINYARD_PUBLIC trainyard_kind trainyard_member_join(trainyard_member* member,
                                                       const trainyard_join* join,
                                                       trainyard_group** group, char* message);
-// Returns which changes wait since the last assignment.
+// Returns the changes since the last assignment, as bits of trainyard_changes.
 TRAINYARD_PUBLIC int trainyard_member_changed(const trainyard_member* member);
-// Tells the service that this member ends successfully.
+// Reports to the service that this member ends successfully.
 TRAINYARD_PUBLIC void trainyard_member_done(trainyard_member* member);
 
 #ifdef __cplusplus

@@ -13,8 +13,8 @@
 //   trainyard_worker_leave(worker, message);
 //   trainyard_worker_free(worker);
 //
-// Library, errors: as trainyard_collectives.h. Threads: confined to one each. Units: counts are
-// elements.
+// Library, errors: as trainyard_collectives.h. Threads: each object is confined to one. Units:
+// counts are elements.
 #pragma once
 
 #include "capi/trainyard_collectives.h"
@@ -55,10 +55,10 @@ typedef struct {
   const int* servers;  // ranks of the group
   size_t servers_count;
   trainyard_consistency consistency;
-  uint64_t staleness;  // rounds; of TRAINYARD_BOUNDED
+  uint64_t staleness;  // rounds; for TRAINYARD_BOUNDED
 } trainyard_service;
 
-// All ranks of the group call one of these two functions, with equal services.
+// Each rank of the group calls one of these two functions, with an equal `service`.
 TRAINYARD_PUBLIC trainyard_kind trainyard_serve(trainyard_group* group,
                                                 const trainyard_service* service, char* message);
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_join(trainyard_group* group,
@@ -71,7 +71,7 @@ TRAINYARD_PUBLIC void trainyard_worker_free(trainyard_worker* worker);
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_assign(trainyard_worker* worker, uint32_t table,
                                                         const float* values, size_t count,
                                                         char* message);
-// Transfer the given rows, or all rows when `rows` is null; values are row after row.
+// Transfer the given rows, or all rows if `rows` is null. Values are row after row.
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_push(trainyard_worker* worker, uint32_t table,
                                                       const uint64_t* rows, size_t rows_count,
                                                       const float* gradient, size_t count,
@@ -79,7 +79,7 @@ TRAINYARD_PUBLIC trainyard_kind trainyard_worker_push(trainyard_worker* worker, 
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_pull(trainyard_worker* worker, uint32_t table,
                                                       const uint64_t* rows, size_t rows_count,
                                                       float* values, size_t count, char* message);
-// Ends the round; waits as the consistency of the service demands.
+// Ends the round, and waits until the next may begin (trainyard_service.consistency).
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_end_round(trainyard_worker* worker, char* message);
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_leave(trainyard_worker* worker, char* message);
 
