@@ -1,5 +1,5 @@
-"""Draws the efficiency over the number of ranks as SVG, whose diffs are readable: projected lines
-and published points."""
+"""Draws the efficiency over the number of ranks as SVG with readable diffs: projected lines and
+published points."""
 
 from __future__ import annotations
 

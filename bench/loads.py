@@ -1,4 +1,4 @@
-"""Helpers of the benches of the server: they start it, run load programs and read their output."""
+"""Starts servers, runs load programs and reads their output, for the benches of the server."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def start_milliseconds(
     sagemaker: BaseClient, logs: BaseClient, name: str, hosts: int, **more: Any
 ) -> float:
     """Runs a job, and returns the time from its acceptance to the user process of its last host.
-    The process prints its clock first of all."""
+    The process first prints its clock."""
     sagemaker.create_training_job(**jobs.request(name, "date +%s.%N", hosts=hosts, **more))
     accepted = time.time()
     jobs.wait_until(sagemaker, name)

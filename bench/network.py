@@ -1,4 +1,4 @@
-"""Hosts with links of a known rate: network namespaces around a bridge."""
+"""Makes hosts with links of a known rate: network namespaces on a bridge."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Network:
     """Hosts as network namespaces on one bridge. Each one's link carries `rate` in either
     direction.
 
-    Their TCP is Reno, whatever this machine's is: BBR takes the speed at which a shaper lets a
-    burst through for the link's, sends ten times as fast as the link is,
-    and plans that change partners lose a third of their time by it.
+    Their TCP is always Reno. BBR mistakes the speed at which a shaper passes a burst for the
+    link's, and sends ten times as fast, which costs plans that change partners a third of their
+    time.
 
-    Use it as a context: what it made is gone afterwards.
+    Use it as a context, which removes the namespaces at its end.
     """
 
     def __init__(self, hosts: int, rate: str) -> None:
@@ -103,7 +103,8 @@ class Network:
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
     def goodput(self) -> float:
-        """Bytes a second in each direction, both at once, as iperf3 sees them."""
+        """Returns the bytes per second in each direction, both at the same time, measured by
+        iperf3."""
         server = subprocess.Popen(
             self.command(1, "iperf3", "-s", "-1", "--forceflush", "-B", self.addresses[1]),
             stdout=subprocess.PIPE,
@@ -135,7 +136,7 @@ class Network:
         return (there + back) / 2 / 8
 
     def allreduce_seconds(self, size: int, *plans: str) -> float:
-        """Returns the time of an allreduce with one rank per host, of the slowest rank."""
+        """Returns the time of the slowest rank of an allreduce with one rank per host."""
         processes = [
             subprocess.Popen(
                 self.command(

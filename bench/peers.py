@@ -1,4 +1,4 @@
-"""One allreduce, by us and by each peer: a function that runs it and returns microseconds."""
+"""Runs one allreduce with our collectives or with a peer, and returns microseconds."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def make_image(environment: dict[str, str]) -> None:
 
 
 def podman_start_milliseconds(environment: dict[str, str]) -> float:
-    """`podman run` -> the user's process."""
+    """Returns the milliseconds from `podman run` to the user's process."""
     requested = uptime()
     began = float(
         podman(

@@ -1,4 +1,4 @@
-"""Builds the requests of the Prometheus bench, and reads sizes on the disk."""
+"""Builds the requests of the Prometheus bench, and measures sizes on disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def field(number: int, content: bytes) -> bytes:
 
 
 def write_request(series: Sequence[tuple[dict[str, str], Sequence[tuple[int, float]]]]) -> bytes:
-    """A WriteRequest of (labels, [(milliseconds, value)]), as a Snappy block of literals."""
+    """Returns a WriteRequest of (labels, [(milliseconds, value)]), as a Snappy block of
+    literals."""
     message = bytearray()
     for labels, samples in series:
         one = b"".join(
@@ -61,7 +62,7 @@ def get(url: str, token: str = "") -> bytes:
 
 
 def loss_queries(numbers: Iterable[int], period: int) -> list[dict[str, Any]]:
-    """Queries of GetMetricData for the series "loss" of these numbers."""
+    """Returns queries of GetMetricData for the series "loss" of these numbers."""
     return [
         {
             "Id": f"q{number}",

@@ -1,4 +1,4 @@
-"""Rows of the bench, and where things lie.
+"""Defines the rows of the bench, and the paths of programs and results.
 
 A row: {bench, case, unit, ours, peer, peer_name, ratio, target, met}; ours and peer are [min,
 median, max]. Ratios are of medians.

@@ -1,12 +1,11 @@
-"""Measures next to peers, in one run, interleaved; prints a table and writes
+"""Runs benches, whose measurements are interleaved with those of peers; prints a table and writes
 bench/results/NAME.json.
 
   ./yard bench            all of them, without those of names.ONLY_BY_NAME
   ./yard bench NAME       one of them (an unknown NAME lists them)
 
-rows.py says what a row is. Machines are shared and noisy: a ratio of one run says more than a time
-of two.
-"""
+rows.py defines a row. Machines are shared and noisy: a ratio within one run is more reliable than
+times of two runs."""
 
 from __future__ import annotations
 

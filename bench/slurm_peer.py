@@ -1,9 +1,7 @@
-"""Runs Slurm as a peer on this machine: Debian's, started by hand on loopback in a directory of its
-own, and stopped again.
+"""Runs Debian's Slurm as a peer on this machine: on loopback, in a directory of its own.
 
-Its packages are the bench's alone (packaging/bench-debian-packages.txt):
-`./yard bench array` installs them.
-"""
+Only the bench needs its packages (packaging/bench-debian-packages.txt), which `./yard bench array`
+installs."""
 
 from __future__ import annotations
 
@@ -18,17 +16,17 @@ from collections.abc import Callable
 from bench.rows import ROOT
 
 CONFIG = os.path.join(ROOT, "bench", "slurm", "slurm.conf")
-# The quickest of 8 to 128 on two cores: starts overlap, and the scheduler finds some free at each
-# pass.
+# The fastest value from 8 to 128 on two cores: starts overlap, and each pass of the scheduler finds
+# free slots.
 CPUS = int(os.environ.get("TRAINYARD_BENCH_SLURM_CPUS", "64"))
 INTERVAL_MICROSECONDS = int(os.environ.get("TRAINYARD_BENCH_SLURM_INTERVAL", "1000"))
 # How Slurm finds the processes of a job: searching /proc (linuxproc) takes a quarter of its time.
 PROCTRACK = os.environ.get("TRAINYARD_BENCH_SLURM_PROCTRACK", "pgid")
-MUNGE_THREADS = 10  # what Slurm's guide to many short jobs suggests
+MUNGE_THREADS = 10  # the value that Slurm's guide to many short jobs suggests
 START_SECONDS_MAX = 30
 STOP_SECONDS_MAX = 20
 ARRAY_SECONDS_MAX = 1800
-POLL_SECONDS = 1.0  # each look starts a program of Slurm's, which takes as long as a job
+POLL_SECONDS = 1.0  # each query starts one of Slurm's programs, which takes as long as a job
 
 
 def free_port() -> int:
@@ -38,7 +36,8 @@ def free_port() -> int:
 
 
 class Slurm:
-    """`directory` is short: munge's socket lies there. As root."""
+    """Slurm with its daemons in `directory`, whose path must be short for munge's socket. Requires
+    root."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
@@ -128,7 +127,8 @@ class Slurm:
             time.sleep(0.1)
 
     def array(self, children: int) -> float:
-        """Seconds from the submission of an array of `true` until all of it is over."""
+        """Returns the seconds from the submission of an array of `true` until all children have
+        ended."""
         began = time.monotonic()
         job = self.run(
             "sbatch",

@@ -1,4 +1,4 @@
-"""Arrays of short jobs."""
+"""Measures arrays of short jobs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bench.loads import create_queues, definition, with_server
 from bench.rows import Row, row
 from tests import trainyard_server
 
-# With fewer children, the peer's start and end count for more.
+# With fewer children, the peer's start and end would matter more.
 ARRAY_CHILDREN = int(os.environ.get("TRAINYARD_BENCH_ARRAY_CHILDREN", "10000"))
 ARRAY_ROUNDS = int(os.environ.get("TRAINYARD_BENCH_ARRAY_ROUNDS", "3"))
-# Concurrent children, as many as the peer runs: on a busy machine, the side with more of them would
-# get more of the processors.
+# Concurrent children, the same number as the peer's: on a busy machine, the side with more children
+# would get more of the processors.
 ARRAY_CPUS = int(os.environ.get("TRAINYARD_BENCH_ARRAY_CPUS", "64"))
 
 

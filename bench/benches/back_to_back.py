@@ -1,4 +1,4 @@
-"""Jobs that follow each other."""
+"""Measures the start of jobs that run one directly after another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def block_milliseconds(
     sagemaker: BaseClient, logs: BaseClient, prefix: str, **more: Any
 ) -> list[float]:
     """Runs jobs of two hosts, each as soon as the previous one is Completed, and returns the time
-    to the start of each. The first does not count: it does not follow a job."""
+    to the start of each. The first does not count, since no job precedes it."""
     return [
         start_milliseconds(sagemaker, logs, f"{prefix}-{number}", 2, **more)
         for number in range(BACK_TO_BACK_JOBS)
@@ -29,8 +29,8 @@ def block_milliseconds(
 
 
 def back_to_back() -> list[Row]:
-    """Starts each job as soon as the previous one is Completed, while the remains of that one are
-    removed. The peer is `podman run --rm` after `podman run --rm`."""
+    """Starts each job as soon as the previous one is Completed, while the previous one is still
+    being removed. The peer is `podman run --rm` after `podman run --rm`."""
     server = with_server(LARGE_MACHINE).start()
     ours: list[float] = []
     peers: list[float] = []

@@ -1,4 +1,4 @@
-"""The start of a job while many browsers show the console."""
+"""Measures the start of a job while many browsers show the console."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from tests.trainyard_server import Server
 BROWSERS = int(os.environ.get("TRAINYARD_BENCH_BROWSERS", "100"))
 TABS = 2  # of each session: one user may have 64
 ROUNDS, JOBS = 4, 4  # jobs of each round, with and without browsers
-CLOSED_SECONDS = 16  # after which the server has noticed that the pages are closed
+CLOSED_SECONDS = 16  # seconds after which the server has noticed that the pages are closed
 PROGRAM = os.path.join(ROOT, "bench", "programs", "browse_console.py")
 CONFIG = "[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n"
 
 
 @contextlib.contextmanager
 def browsing(server: Server) -> Iterator[None]:
-    """Follows the console from many clients, which have less of the processors than the server:
-    browsers are on other machines."""
+    """Reads the console from many clients, at a lower priority than the server's: real browsers are
+    on other machines."""
     host, _, port = server.listen.rpartition(":")
     process = subprocess.Popen(
         ["nice", "-n", "10", sys.executable, PROGRAM, host, port, str(TABS)],
@@ -54,7 +54,7 @@ def browsing(server: Server) -> Iterator[None]:
 
 
 def start_milliseconds(server: Server, name: str) -> float:
-    """From acceptance to the user's process, which prints its clock first of all."""
+    """Returns the time from acceptance to the user's process, which first prints its clock."""
     trainyard_server.wait_for(
         lambda: not os.listdir(os.path.join(server.data, "attempts")), "the last job to be gone"
     )
@@ -68,7 +68,7 @@ def start_milliseconds(server: Server, name: str) -> float:
 
 
 def browsers() -> list[Row]:
-    """Starts jobs with and without browsers that follow the list of jobs."""
+    """Starts jobs with and without browsers that show the list of jobs."""
     times: dict[bool, list[float]] = {True: [], False: []}
     server = with_server(CONFIG).start()
     try:

@@ -59,11 +59,10 @@ def row_of(about: str, minutes: float, minutes_max: int) -> Row:
 
 
 def clone() -> list[Row]:
-    """From a clone to the demo's first epoch, every source compiled.
+    """Measures from a clone to the demo's first epoch; every source is compiled.
 
-    With TRAINYARD_BENCH_TESTS=1 also to the end of ./yard test. Debian's packages
-    are there already; Python's are fetched.
-    """
+    With TRAINYARD_BENCH_TESTS=1 also to the end of ./yard test. Debian's packages are already
+    installed; Python's are downloaded."""
     directory = tempfile.mkdtemp(prefix="trainyard-bench-")
     os.chmod(directory, 0o755)  # ordinary users run tests in it
     commands = [("demo", r"epoch +1/", "the demo's first epoch", DEMO_MINUTES_MAX)]
@@ -79,5 +78,5 @@ def clone() -> list[Row]:
         cloned = (time.monotonic() - began) / 60
         minutes = cloned + minutes_to(["./yard", command], tree, pattern)
         rows.append(row_of(about, minutes, minutes_max))
-    shutil.rmtree(directory)  # after a failure the trees stay, for their logs
+    shutil.rmtree(directory)  # after a failure the trees are kept, for their logs
     return rows

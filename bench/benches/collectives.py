@@ -1,4 +1,4 @@
-"""Allreduce between ranks of this machine."""
+"""Measures allreduce between ranks of this machine."""
 
 from __future__ import annotations
 

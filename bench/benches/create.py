@@ -1,4 +1,4 @@
-"""CreateTrainingJob under load."""
+"""Measures CreateTrainingJob under load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tests.trainyard_server import Server
 
 
 def create_rounds(server: Server, *arguments: str, **more: Any) -> dict[str, list[dict[str, Any]]]:
-    """Creates waiting jobs under load; `arguments` are load_api's, `more` is of the jobs."""
+    """Creates waiting jobs under load. `arguments` are load_api's; `more` are members of the
+    requests."""
     request = os.path.join(server.data, "request.json")
     with open(request, "w", encoding="utf-8") as file:
         json.dump(jobs.request("x", instance_type="ml.m5.24xlarge", **more), file)
@@ -30,7 +31,8 @@ def create_rounds(server: Server, *arguments: str, **more: Any) -> dict[str, lis
 
 
 def create() -> list[Row]:
-    """CreateTrainingJob with durability on: clients that share commits, next to one client."""
+    """Measures durable CreateTrainingJob: many clients, whose requests share commits, next to one
+    client."""
     server = with_server(SMALL_MACHINE).start()
     try:
         sides = create_rounds(server)

@@ -1,4 +1,4 @@
-"""DescribeTrainingJob under load."""
+"""Measures DescribeTrainingJob under load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tests.trainyard_server import Server
 def describe_rounds(
     server: Server, *arguments: str, **more: Any
 ) -> dict[str, list[dict[str, Any]]]:
-    """Describes a waiting job under load; `arguments` are load_api's, `more` is of the job."""
+    """Describes a waiting job under load. `arguments` are load_api's; `more` are members of the
+    job's request."""
     server.boto("sagemaker").create_training_job(
         **jobs.request("described", instance_type="ml.m5.24xlarge", **more)
     )
@@ -21,7 +22,8 @@ def describe_rounds(
 
 
 def describe() -> list[Row]:
-    """DescribeTrainingJob next to a constant response with the same HTTP and SigV4."""
+    """Measures DescribeTrainingJob next to a constant response with the same HTTP and SigV4
+    code."""
     server = with_server(SMALL_MACHINE).start()
     try:
         sides = describe_rounds(server)

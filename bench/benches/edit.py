@@ -67,8 +67,8 @@ def seconds_of(module: str, folder: str, source: str) -> float:
 
 
 def edit() -> list[Row]:
-    """Measures the time from an edit to the result of the module's tests, over all modules, and
-    that of a build without changes."""
+    """Measures the time from an edit to the result of the module's tests, over all modules, and the
+    time of a build without changes."""
     edits.end_on_signals()
     every_source = glob.glob(os.path.join(ROOT, "src", "**", "*.cpp"), recursive=True)
     for source in edits.remove_edits(every_source):

@@ -1,4 +1,5 @@
-"""The first batch of a data set behind an endpoint of a limited rate: mounted, next to copied."""
+"""Measures the time to the first batch of a data set behind an endpoint with a limited rate:
+mounted, next to copied."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from tests import jobs
 from tests.trainyard_server import PROGRAM, Server
 
 ROUNDS = int(os.environ.get("TRAINYARD_BENCH_FIRST_BATCH_ROUNDS", "2"))
-# The shape of a set of 50 GB in shards of 100 MB, at a thirteenth of its size and of the rate of a
-# link of 4 Gb/s: a copy takes as long as that of the whole set.
+# Models a data set of 50 GB in shards of 100 MB behind a link of 4 Gb/s. Size and rate are a
+# thirteenth, so a copy takes as long as a copy of the whole set.
 SHARDS = int(os.environ.get("TRAINYARD_BENCH_FIRST_BATCH_SHARDS", "40"))
 SHARD_BYTES = 100_000_000
 BYTES_PER_SECOND = 40_000_000
@@ -36,15 +37,15 @@ print(open('/proc/uptime').read().strip())
 
 
 class LimitedEndpoint:
-    """Forwards connections to an address; what the address sends, all connections together, has a
-    limited rate."""
+    """Forwards connections to an address, and limits the rate of the bytes from it, over all
+    connections together."""
 
     def __init__(self, address: str, bytes_per_second: int) -> None:
         host, _, port = address.rpartition(":")
         self.target = (host, int(port))
         self.rate = bytes_per_second
         self.lock = threading.Lock()
-        self.free_at = 0.0  # when the link has sent all that was given to it
+        self.free_at = 0.0  # the time at which the link has sent all bytes so far
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
         threading.Thread(target=self.accept, daemon=True).start()
@@ -91,7 +92,7 @@ def fill(store: Server) -> None:
 
 
 def first_batch() -> list[Row]:
-    """Accepted -> a batch of the set is in the script's memory."""
+    """Measures from acceptance until a batch of the data set is in the script's memory."""
     store = with_server(STORE)
     clusters: dict[str, Server] = {}
     times: dict[str, list[float]] = {"mount": [], "copy": []}
@@ -131,7 +132,7 @@ def first_batch() -> list[Row]:
 
 
 def measure(cluster: Server, name: str) -> float:
-    """Runs a job whose machine has nothing of the set; the time to its first batch."""
+    """Runs a job on a machine without cached data; returns the time to its first batch."""
     subprocess.run(
         [PROGRAM, "cache", "drop", "--all", "--data", cluster.data], check=True, capture_output=True
     )

@@ -1,4 +1,4 @@
-"""Random cut forests next to AWS's own library."""
+"""Measures random cut forests next to AWS's own library."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ ROUNDS = int(os.environ.get("TRAINYARD_BENCH_FOREST_ROUNDS", "5"))
 ROWS = int(os.environ.get("TRAINYARD_BENCH_FOREST_ROWS", "20000"))
 DIMENSIONS = (4, 32)
 TREES, SAMPLES = 100, 256
-# Both draw other samples and cuts from each seed. The mean of a few forests has the order on which
-# the algorithms agree; two forests of a hundred trees of one program agree less.
+# The programs draw different samples and cuts from a seed. The scores of a few forests, averaged,
+# have the order on which the algorithms agree; two single forests of a hundred trees agree less,
+# even from one program.
 SEEDS = 5
 WARMING = 1  # rounds, in which Java compiles its loops
 CORRELATION_MIN = 0.99
@@ -37,7 +38,7 @@ NAMES = {
 
 
 def get_library() -> None:
-    """Maven's jar of AWS's library, by its checksum."""
+    """Downloads the jar of AWS's library from Maven, and verifies its checksum."""
     if not os.path.exists(JAR):
         subprocess.run(
             ["mvn", "-q", "-B", f"{PLUGIN}:copy", f"-Dartifact={ARTIFACT}"]
@@ -55,7 +56,7 @@ def compile_peer() -> None:
 
 
 def make_rows(dimensions: int, path: str) -> None:
-    """Three clusters of different widths; one row in a hundred lies anywhere."""
+    """Returns rows in three clusters of different widths; one row in a hundred is anywhere."""
     numbers = random.Random(dimensions)
     centres = [[numbers.uniform(-10, 10) for _ in range(dimensions)] for _ in range(3)]
     values = array.array("f")
@@ -68,7 +69,7 @@ def make_rows(dimensions: int, path: str) -> None:
 
 
 def ranks(values: Sequence[float]) -> list[float]:
-    """Equal values share the mean of their ranks."""
+    """Returns the rank of each value; equal values have the mean of their ranks."""
     order = sorted(range(len(values)), key=values.__getitem__)
     result = [0.0] * len(values)
     at = 0
@@ -83,7 +84,7 @@ def ranks(values: Sequence[float]) -> list[float]:
 
 
 def rank_correlation(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Spearman's."""
+    """Returns Spearman's rank correlation."""
     return statistics.correlation(ranks(ours), ranks(theirs))
 
 
@@ -139,7 +140,7 @@ def forest() -> list[Row]:
                     )
                 )
             correlation = rank_correlation(mean(scores["ours"]), mean(scores["peer"]))
-            # How well two forests of the same program agree bounds what can be expected.
+            # The agreement of two forests of the same program limits what can be expected.
             own = rank_correlation(scores["peer"][0], scores["peer"][1])
             found.append(
                 row(

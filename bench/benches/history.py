@@ -1,4 +1,4 @@
-"""Queries of the last hour among two weeks of log events and points."""
+"""Measures queries of the last hour in two weeks of log events and metric points."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ QUERIES_OF = {
 
 
 def samples_of(query: Callable[[], None]) -> list[float]:
-    """Milliseconds of each query."""
+    """Returns the milliseconds of each query."""
     found = []
     for _ in range(QUERIES):
         began = time.monotonic()
@@ -165,7 +165,7 @@ def resident_mebibytes(server: Server) -> float:
 
 
 def restart_seconds(server: Server, end: float) -> float:
-    """Kills the server; the time until a new one answers a query."""
+    """Kills the server, and returns the time until a new one answers a query."""
     server.kill()
     began = time.monotonic()
     server.start()

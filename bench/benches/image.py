@@ -1,4 +1,4 @@
-"""Cold images."""
+"""Measures the time until an image that is not cached is ready."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLD_ROUNDS = 3
 
 
 def layer_of(number: int | str, mebibytes: int) -> list[oci.Member]:
-    """Files of many sizes, which pack to about half, as programs and libraries do."""
+    """Returns files of many sizes, which compress to about half, like programs and libraries."""
     values = random.Random(number)
     members, left = [oci.directory(f"layer{number}")], mebibytes << 20
     while left > 0:
@@ -42,8 +42,8 @@ def layer_of(number: int | str, mebibytes: int) -> list[oci.Member]:
 
 
 def image() -> list[Row]:
-    """A cold image in many layers, from a registry on this machine to ready to run,
-    next to `podman pull`."""
+    """Measures pulling and unpacking an uncached image with many layers from a registry on this
+    machine, next to `podman pull`."""
     directory = tempfile.mkdtemp(prefix="trainyard-bench-", dir=os.path.join(ROOT, "build"))
     registry = None
     try:
@@ -62,7 +62,7 @@ def image() -> list[Row]:
         ours, peers = [], []
         for _ in progress.rounds(range(COLD_ROUNDS)):
             data, store = os.path.join(directory, "data"), os.path.join(directory, "store")
-            state = tempfile.mkdtemp(prefix="pod-")  # podman takes a short name only
+            state = tempfile.mkdtemp(prefix="pod-")  # podman accepts only a short name
             began = time.monotonic()
             subprocess.run(
                 [os.path.join(BIN, "trainyard"), "pull", name, "--data", data],

@@ -1,4 +1,4 @@
-"""Group commit of the ledger, in a file and in PostgreSQL."""
+"""Measures group commit of the ledger, in a file and in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tests.postgres_server import Postgres
 
 
 def ledger() -> list[Row]:
-    """Group commit next to one transaction per command, in SQLite and in PostgreSQL on a unix
-    socket of this machine. All wait for fsync."""
+    """Measures group commit next to one transaction per command, in SQLite and in PostgreSQL on a
+    unix socket of this machine. All wait for fsync."""
     with tempfile.TemporaryDirectory(dir=os.path.join(ROOT, "build")) as directory:
         sides = rounds("commit_ledger", directory)
     rows = [
@@ -31,7 +31,7 @@ def ledger() -> list[Row]:
 
 
 def with_postgres() -> list[Row]:
-    """PostgreSQL next to SQLite, round by round."""
+    """Measures PostgreSQL next to SQLite, alternating rounds."""
     server = Postgres(durable=True).start()
     rows = []
     try:

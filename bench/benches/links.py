@@ -1,4 +1,4 @@
-"""Allreduce between hosts."""
+"""Measures allreduce between hosts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ LINK_ROUNDS = 3
 
 
 def links() -> list[Row]:
-    """Allreduce between hosts with shaped links, next to the least time that the links allow:
-    2(n-1)/n x bytes / goodput."""
+    """Measures allreduce between hosts with shaped links, next to the minimum time that the links
+    allow: 2(n-1)/n x bytes / goodput."""
     rows = []
     for hosts, rate in ((2, "1gbit"), (4, "1gbit"), (2, "2.5gbit")):
         mine: dict[int, list[float]] = {16: [], 64: []}

@@ -1,4 +1,4 @@
-"""Evaluation of policies."""
+"""Measures the evaluation of policies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bench.rows import Row, row
 
 
 def policy() -> list[Row]:
-    """Decides a request by ten policies, next to the slow reference of the tests."""
+    """Evaluates ten policies for a request, next to the slow reference of the tests."""
     sides = rounds("evaluate_policies")
     return [
         row(

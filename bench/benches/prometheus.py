@@ -1,4 +1,5 @@
-"""The server as a target and a store of Prometheus' series, next to Prometheus itself."""
+"""Measures the server as a scrape target and as a remote store of Prometheus' series, next to
+Prometheus itself."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ def put_series(server: Server) -> None:
 
 
 def scrapes(server: Server, place: pathlib.Path) -> Row:
-    """A scrape of many series, next to Prometheus' federation of the same ones."""
+    """Measures a scrape of many series, next to Prometheus' federation of the same series."""
     put_series(server)
     token = token_of(server)
     (place / "token").write_text(token, encoding="utf-8")
@@ -133,7 +134,8 @@ def requests(first_second: int) -> list[bytes]:
 
 
 def query_ours(server: Server, first: int, last: int) -> None:
-    """Without boto3, whose client spends two seconds on making a datetime of each point."""
+    """Queries the server without boto3, whose client spends two seconds on making a datetime of
+    each point."""
     for start in range(0, QUERIED_SERIES, SERIES_IN_QUERY):
         queries = loss_queries(range(start, start + SERIES_IN_QUERY), STEP_SECONDS)
         found = call_signed(
@@ -173,7 +175,7 @@ def snapshot_bytes(prometheus: Prometheus) -> int:
 
 
 def stores(server: Server, place: pathlib.Path) -> list[Row]:
-    """Ingest by remote write, bytes of a point, and the query of a day."""
+    """Measures ingestion by remote write, bytes per point, and the query of a day."""
     prometheus = Prometheus(
         place / "storing",
         "global: {}\n",
@@ -198,7 +200,7 @@ def stores(server: Server, place: pathlib.Path) -> list[Row]:
         peer_bytes = snapshot_bytes(prometheus)
     finally:
         prometheus.stop()
-    server.stop()  # which writes the journal of SQLite into its file
+    server.stop()  # this writes SQLite's journal into its file
     points = SERIES * POINTS
     our_bytes = bytes_below(f"{server.data}/metrics") - before
     return [

@@ -1,4 +1,4 @@
-"""How soon the rank, loader or link with a fault is named."""
+"""Measures how soon the rank, loader or link with a fault is named."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ HOSTS = 3
 VALUES = 1 << 22  # of a gradient: 16 MiB
 LINK_RATE = "400mbit"
 TARGET_SECONDS = 15
-SECONDS_MAX = 60  # a fault that is not named then counts as named then
+SECONDS_MAX = 60  # a fault that has not been named by then counts as named at this time
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
-# What the log says, by what is planted; {} is the rank.
+# The text in the log by the planted fault; {} is the rank.
 EXPECTED = {
     "sleep": r"rank {} on algo-\d+ seems to be stuck",
     "stop": r"rank {} on algo-\d+ (seems to be stuck|has stopped)",
@@ -42,7 +42,7 @@ class Named(NamedTuple):
 
 
 def lines_of(logs: BaseClient, job: str) -> Iterator[tuple[float, str]]:
-    """The time and text of each line of a job's log."""
+    """Returns the time and text of each line of a job's log."""
     try:
         found = logs.filter_log_events(logGroupName=LOG_GROUP, logStreamNamePrefix=f"{job}/")
     except logs.exceptions.ResourceNotFoundException:

@@ -1,4 +1,4 @@
-"""Today's programs next to those of the last release."""
+"""Compares the current programs with those of the last release."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def running(side: Side, config: str = "") -> Iterator[Server]:
         yield server
     finally:
         server.clean()
-    # After a failure the data stays, for its logs.
+    # After a failure the data is kept, for its logs.
     with open("/proc/self/mounts", encoding="utf-8") as file:
         assert server.data not in file.read(), f"a mount is left below {server.data}"
     shutil.rmtree(os.path.dirname(server.data))
@@ -115,7 +115,7 @@ def measure_starts(side: Side) -> Found:
     return starts | {NEXT_JOB: following}
 
 
-# Today's load_api loads both sides, so that only the servers differ.
+# The current load_api loads both sides, so that only the servers differ.
 
 
 def measure_describe(side: Side) -> Found:
@@ -175,8 +175,8 @@ def row_of(case: str, today: Sequence[float], peer: Sequence[float]) -> Row:
 
 
 def release() -> list[Row]:
-    """Measures today's programs next to those of the last release. Each measurement alternates
-    between the two, and so does which of them is first."""
+    """Measures the current programs next to those of the last release. Measurements alternate
+    between the two sides, and so does the side that is first."""
     build_release()
     found = {side: {case: list[float]() for case in UNITS} for side in (TODAY, RELEASE)}
     for number in progress.rounds(range(ROUNDS)):

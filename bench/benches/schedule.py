@@ -1,4 +1,4 @@
-"""The scheduler alone."""
+"""Measures the scheduler without a server."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from bench.loads import values
 from bench.rows import BIN, Row, row
 
 SCHEDULE_ROUNDS = 3
-# Mean wait to admission that Kueue publishes for its baseline, by class:
-# what its own tests allow at most.
+# Mean wait to admission that Kueue publishes for its baseline, by class: the maximum that its own
+# tests allow.
 KUEUE_SECONDS = {"large": 6.7, "medium": 77, "small": 215}
 KUEUE_USE_MIN = 0.58
 
 
 def schedule() -> list[Row]:
-    """The scheduler alone: placements a second on one core, growth,
-    and Kueue's published baseline."""
+    """Measures the scheduler without a server: placements per second on one core, growth, and
+    Kueue's published baseline."""
 
     def one(mode: str) -> dict[str, float]:
         output: dict[str, float] = json.loads(

@@ -1,4 +1,4 @@
-"""Arrays of short jobs on a Slurm cluster, next to the same array of Slurm's own."""
+"""Measures arrays of short jobs on a Slurm cluster, next to the same array of Slurm's own."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.slurm.cluster import CONTROLLER, NODE_CPUS, NODE_MEMORY_MIB, Cluster
 from tests.trainyard_server import Server, wait_for
 
 CHILDREN = int(os.environ.get("TRAINYARD_BENCH_SLURM_ARRAY_CHILDREN", "10000"))
-# Isolated children take longer: a part of them shows their rate.
+# Isolated children take longer, so fewer of them suffice to measure the rate.
 ISOLATED = int(
     os.environ.get("TRAINYARD_BENCH_SLURM_ARRAY_ISOLATED_CHILDREN", str(max(1, CHILDREN // 10)))
 )
 ROUNDS = int(os.environ.get("TRAINYARD_BENCH_SLURM_ARRAY_ROUNDS", "3"))
 NODES = 4
-# What the peer of ./yard bench array has: first come, first served, little else (bench/slurm).
+# The same configuration as the peer of ./yard bench array (bench/slurm): first come, first served.
 QUICK = {
     "SchedulerType": "sched/builtin",
     "SchedulerParameters": f"sched_min_interval={slurm_peer.INTERVAL_MICROSECONDS},"

@@ -1,4 +1,4 @@
-"""The start of a job."""
+"""Measures the start of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The start of a job, by where its code comes from."""
+"""Measures the start of a job, by the source of its code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ START_UP_COLD = "an image, cold: 64 MiB in 9 layers from a registry on this mach
 
 
 def began_at(logs: BaseClient, name: str) -> float:
-    """When a job's processes began, by the machine's uptime, which each printed first."""
+    """Returns when a job's processes began: the machine's uptime, which each prints first."""
     return max(
         float(line.split()[0])
         for line in jobs.log_lines(logs, name)
@@ -35,7 +35,8 @@ def began_at(logs: BaseClient, name: str) -> float:
 
 
 def start_up() -> list[Row]:
-    """Accepted -> user code, by where the code comes from: the table of docs/operating."""
+    """Measures from acceptance to user code, by the source of the code: the table of
+    docs/operating."""
     server = with_server("[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n")
     names = ("a runtime", "an image, warm", START_UP_COLD, "a warm pool")
     ours: dict[str, list[float]] = {name: [] for name in names}

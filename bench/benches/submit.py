@@ -1,4 +1,4 @@
-"""SubmitJob under load."""
+"""Measures SubmitJob under load."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SUBMIT_ROUNDS, SUBMIT_REQUESTS = 7, 2000
 
 
 def submit() -> list[Row]:
-    """SubmitJob with durability on: many clients share commits, one cannot.
-    The jobs wait for more than there is."""
+    """Measures durable SubmitJob: the requests of many clients share commits, those of one client
+    cannot. The jobs wait for more capacity than there is."""
     server = with_server("[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
     try:
         definition(create_queues(server, queue={"bench": "submit"}), "large", 96)

@@ -1,4 +1,4 @@
-"""The backend of torch.distributed."""
+"""Measures the backend of torch.distributed."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def torch_loop(what: str, ranks: int, backend: str) -> float:
 
 
 def torch() -> list[Row]:
-    """torch.distributed over our backend next to its own gloo: an allreduce, and a step of DDP,
-    on two ranks of this machine."""
+    """Measures torch.distributed over our backend next to its own gloo: an allreduce, and a step of
+    DDP, on two ranks of this machine."""
     subprocess.run([os.path.join(ROOT, "tests", "torch", "prepare")], check=True)
     names = [
         ("all_reduce", "trainyard"),

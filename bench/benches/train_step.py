@@ -1,4 +1,4 @@
-"""A training step of the built-in image classification, next to PyTorch."""
+"""Measures a training step of the built-in image classification, next to PyTorch."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from bench.rows import BIN, ROOT, Row, row
 
 ROUNDS = int(os.environ.get("TRAINYARD_BENCH_TRAIN_STEP_ROUNDS", "5"))
 IMAGES = int(os.environ.get("TRAINYARD_BENCH_TRAIN_STEP_IMAGES", "8"))
-STEPS = 5  # of one process; the median counts
+STEPS = 5  # steps of one process, whose median counts
 PEER = os.path.join(ROOT, "bench", "programs", "torch_train_step.py")
-# Debian's PyTorch is of the same version as its libtorch, on which our trainer is built.
+# Debian's PyTorch has the same version as its libtorch, against which our trainer is built.
 PYTHON = "/usr/bin/python3"
 FORMATS = ("contiguous", "channels_last")
 
@@ -25,8 +25,8 @@ def milliseconds(command: list[str], threads: int) -> float:
 
 
 def train_step() -> list[Row]:
-    """A step of ResNet-18 by our trainer, next to PyTorch's own modules and optimizer, with as many
-    threads."""
+    """Measures a step of ResNet-18 by our trainer, next to PyTorch's own modules and optimizer,
+    with the same number of threads."""
     subprocess.run([os.path.join(ROOT, "yard"), "packages", "algorithms"], check=True)
     subprocess.run(
         ["ninja", "-C", os.path.join(ROOT, "build", "release"), "train_step"], check=True

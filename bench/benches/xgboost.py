@@ -1,4 +1,5 @@
-"""XGBoost in our program next to the command line of the same library, and to Python's package."""
+"""Measures XGBoost in our program next to the command line of the same library, and to Python's
+package."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def write(path: str, text: str) -> None:
 
 
 def make_job(base: str, train: str) -> None:
-    """The files of a job of one host below `base`."""
+    """Writes the files of a job of one host below `base`."""
     values = {name: str(value) for name, value in PARAMETERS.items()}
     config = f"{base}/input/config"
     write(f"{config}/hyperparameters.json", json.dumps(values | {"num_round": str(TREES)}))
@@ -86,7 +87,7 @@ def commands(folder: str, train: str) -> dict[str, tuple[list[str], str]]:
 
 
 def measure(command: list[str]) -> tuple[float, float]:
-    """Seconds, and the largest memory in MiB."""
+    """Runs a command; returns its seconds, and its largest memory in MiB."""
     before = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)

@@ -1,5 +1,5 @@
-"""Does what many browsers do that show the list of jobs: each follows the event stream of its
-session and, when jobs change, reads the list again, at most once a second.
+"""Simulates many browsers that show the list of jobs. Each reads the event stream of its session
+and, when jobs change, reads the list again, at most once a second.
 
   browse_console.py HOST PORT TABS    reads one-time tokens from its standard input, a line for
                                       each session with that many tabs; prints "ready" once all of

@@ -1,4 +1,4 @@
-"""The rows of ./yard bench xgboost, and the stock library on them, in build/xgboost.
+"""Makes the rows of ./yard bench xgboost, and runs the stock library on them, in build/xgboost.
 
 stock_xgboost.py make TRAIN ROWS TEST ROWS COLUMNS
 stock_xgboost.py train TRAIN PARAMETERS ROUNDS MODEL
@@ -16,7 +16,8 @@ PIECE_ROWS = 100_000
 
 
 def make(path: str, rows: int, columns: int, seed: int) -> None:
-    """Two classes by products and squares of some features, with noise."""
+    """Writes rows of two classes, which depend on products and squares of some features, with
+    noise."""
     numbers = numpy.random.default_rng(seed)
     with open(path, "w", encoding="utf-8") as file:
         for start in range(0, rows, PIECE_ROWS):
@@ -35,7 +36,8 @@ def matrix(path: str) -> xgboost.DMatrix:
 
 
 def auc(labels: numpy.ndarray, scores: numpy.ndarray) -> float:
-    """By the ranks of the positive rows; equal scores share the mean of their ranks."""
+    """Returns the AUC from the ranks of the positive rows; equal scores have the mean of their
+    ranks."""
     _, place, counts = numpy.unique(scores, return_inverse=True, return_counts=True)
     ranks = (numpy.cumsum(counts) - (counts - 1) / 2)[place]
     positive = labels == 1

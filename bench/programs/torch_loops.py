@@ -25,7 +25,7 @@ WARM_UP, STEPS = 10, 60
 SMALL_WARM_UP, SMALL_ROUNDS = 200, 2000
 
 
-Result = Any  # of an operation: what its future holds
+Result = Any  # the value of an operation's future
 
 
 class Done(dist._Work):
@@ -44,7 +44,7 @@ class Done(dist._Work):
 class Nothing(dist.ProcessGroup):
     def __init__(self, rank: int, ranks: int) -> None:
         super().__init__(rank, ranks)
-        # what torch holds of them does not keep their Python half
+        # keeps the Python objects alive, which torch's references do not
         self.works: collections.deque[Done] = collections.deque(maxlen=64)
 
     def done(self, result: Result) -> Done:
@@ -73,7 +73,7 @@ class Nothing(dist.ProcessGroup):
 
 def join() -> dist.ProcessGroup:
     if BACKEND == "nothing":
-        # Scripts meet over a real backend; the model's group is the one that does nothing.
+        # The ranks synchronize over a real backend; only the model's group does nothing.
         dist.init_process_group(
             "gloo", init_method=os.environ["MEET_AT"], rank=RANK, world_size=RANKS
         )

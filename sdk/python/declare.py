@@ -4,10 +4,10 @@ tests/tidy checks that the declarations are current.
     declare.py          writes OUTPUT
     declare.py --check  exits with 1 and names OUTPUT if it is not current
 
-A struct becomes a class (trainyard_join: Join), an enumerator or a #define of a number a constant,
-and a function a row of FUNCTIONS with the types of its result and arguments. Pointers to structs
-that a header does not define are opaque. A `char*` that is not const stays an address: it is memory
-of the caller, or memory that the caller must free.
+A struct becomes a class (trainyard_join: Join). An enumerator or a #define of a number becomes a
+constant. A function becomes a row of FUNCTIONS with the types of its result and arguments. Pointers
+to structs that a header does not define are opaque. A `char*` that is not const stays an address:
+it is memory of the caller, or memory that the caller must free.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Measures for how long a rank waits for its input, so that a slow loader is told from slow
-computing: the fault SlowLoader of `trainyard describe`.
+"""Measures how long a rank waits for its input, so that a slow loader can be distinguished from
+slow computation: the fault SlowLoader of `trainyard describe`.
 
     for batch in trainyard.loading.timed(loader):
         ...
@@ -24,12 +24,12 @@ _SLOTS = 512
 _SLOT_BYTES = 32
 _RECORD_BYTES = 192
 _TABLE_BYTES = _SLOTS * (_SLOT_BYTES + _RECORD_BYTES)
-_LOADING_OFFSET = 88  # in a record, which begins with its writer
+_LOADING_OFFSET = 88  # offset in a record, which begins with its writer
 _NUMBER = struct.Struct("<Q")
 
 
 class _Table:
-    """The activity table of this host. Confined to one thread, the one that loads."""
+    """The activity table of this host. Confined to the thread that loads."""
 
     def __init__(self) -> None:
         self._bytes: mmap.mmap | None = None
@@ -68,12 +68,12 @@ class _Table:
                 self._record = record
                 return True
             if _NUMBER.unpack_from(table, slot * _SLOT_BYTES)[0] == 0:
-                break  # the slots are taken in their order
+                break  # slots are occupied in their order
         return False
 
 
 def timed(loader: Iterable[Batch]) -> Iterator[Batch]:
-    """Yields what the loader yields, and counts the time until each of it."""
+    """Yields the loader's items, and adds up the time of waiting for them."""
     table = _Table()
     batches = iter(loader)
     while True:

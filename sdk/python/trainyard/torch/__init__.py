@@ -84,7 +84,8 @@ def _create(
 
 
 def register(name: str) -> None:
-    """Registers the backend as `name`: "trainyard", or a name that scripts expect, as "smddp"."""
+    """Registers the backend as `name`: "trainyard", or a name that scripts expect, such as
+    "smddp"."""
     if not hasattr(torch.distributed.Backend, name.upper()):
         more = {"devices": ["cpu"]} if int(torch.__version__.split(".")[0]) >= 2 else {}
         torch.distributed.Backend.register_backend(name, _create, extended_api=True, **more)

@@ -1,5 +1,5 @@
-"""Starts and stops Horovod, and returns ranks and sizes: the part that all frameworks share. One
-engine serves all of them in one process."""
+"""Starts and stops Horovod, and returns ranks and sizes, for all frameworks. All frameworks of a
+process share one engine."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _join_ranks(launch: launches.Launch) -> engines.Engine:
         except HorovodInternalError as failure:
             if not launch.elastic or member is None:
                 raise
-            # a rank died meanwhile: the remaining ranks repeat the rendezvous
+            # a rank died during the rendezvous: the remaining ranks repeat it
             member.complaint = str(failure)[:1000]
             say(f"the ranks could not connect: {failure}")
 
@@ -174,18 +174,18 @@ def init(
             )
         _generation += 1
         if launch.rendezvous.startswith("/"):
-            # what lies in the last one's is of no more use
+            # files of the previous rendezvous are not needed any longer
             launch.rendezvous = os.path.join(launch.rendezvous, f"horovod-{_generation}")
             os.makedirs(launch.rendezvous, exist_ok=True)
         if launch.secret:
-            # ranks that are late by one init() are told apart
+            # a rank that is late by one init() must not join this generation
             launch.secret += f"#{_generation}" if not launch.service else ""
         joined = _join_ranks(launch)
         _place, _elastic = _Place(joined), launch.elastic
         _engine = joined
         from horovod.common import process_sets as sets
 
-        # "dynamic" is Horovod's word for what is always so here.
+        # "dynamic" is Horovod's word for what is always the case here.
         for each in [] if process_sets is None or isinstance(process_sets, str) else process_sets:
             sets.add_process_set(each)
         _start_requested_timeline()
@@ -220,8 +220,8 @@ def shutdown() -> None:
 def _end() -> None:
     from horovod.common import member
 
-    # Python notes an exception that was not caught: then we are not done,
-    # and the others continue without us.
+    # Python records an exception that was not caught: then this rank is not done, and the others
+    # continue without it.
     well = getattr(sys, "last_value", None) is None
     try:
         shutdown()
@@ -294,9 +294,9 @@ def stop_timeline() -> None:
     engine().stop_timeline()
 
 
-# The next functions tell what Horovod was built with. Collectives are Trainyard's own, over shared
-# memory and TCP: neither MPI nor any of the others. gloo_* say yes: it is Horovod's name for "works
-# without MPI, by TCP", and scripts query whether that is available.
+# The next functions return which libraries Horovod was built with. The collectives are Trainyard's
+# own, over shared memory and TCP, without MPI or any of the other libraries. gloo_* return True: it
+# is Horovod's name for "works without MPI, over TCP", and scripts query whether that is available.
 def mpi_threads_supported() -> bool:
     return False
 

@@ -6,9 +6,9 @@ from typing import Any, Union
 
 from horovod.common import engine
 
-Tensor = Any  # of whatever framework
+Tensor = Any  # of any framework
 Type = Any  # of its elements
-Context = Any  # what compress() tells decompress()
+Context = Any  # the data that compress() passes to decompress()
 
 
 class Compressor:
@@ -33,14 +33,14 @@ class NoneCompressor(Compressor):
 
 
 class Remembering(NoneCompressor):
-    """Compression by the engine itself, for float32 only. The error is stored by the tensor's name
+    """Compresses in the engine, float32 only. The error is stored by the tensor's name
     and added in the next step (gradients/compress/compressor.hpp)."""
 
     def __init__(self, kind: int, rank: int = 0) -> None:
         self.kind, self.rank = kind, rank
 
 
-# A class whose functions are static, or an object that remembers.
+# A class with static functions, or an object with state.
 AnyCompressor = Union[type[Compressor], Compressor]
 
 INT8 = Remembering(engine.INT8)

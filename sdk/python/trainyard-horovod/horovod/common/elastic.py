@@ -19,7 +19,8 @@ from horovod.common import basics, member
 from horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt
 
 Result = TypeVar("Result")
-# broadcast_object of a framework: (object, root rank, name of the exchange) -> the root's object.
+# The broadcast_object of a framework: (object, root rank, name of the exchange) -> the root's
+# object.
 BroadcastObject = Callable[[Any, int, str], Any]
 Value = Any  # of an attribute
 
@@ -83,7 +84,7 @@ class ObjectState(State):
             setattr(self, name, value)
         self._saved = copy.deepcopy(attributes)
 
-    if TYPE_CHECKING:  # what its user named
+    if TYPE_CHECKING:  # the names that the user passed
 
         def __getattr__(self, name: str) -> Value: ...
 
@@ -115,8 +116,8 @@ def run_with(
         skip_sync = False
         while True:
             try:
-                # One that is new has nothing yet: then all take part,
-                # whatever the others would have skipped.
+                # A new rank has no state yet. Then all ranks take part, even those that would have
+                # skipped the exchange.
                 if any_rank(not skip_sync):
                     state.sync()
                 return function(state, *arguments, **more)

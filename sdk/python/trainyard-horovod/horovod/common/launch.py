@@ -21,7 +21,7 @@ class Launch:
     local_size: int | None = None
     rendezvous: str = ""  # HOST:PORT where rank 0 listens, or a folder that all ranks see
     service: tuple[str, int] | None = (
-        None  # of horovodrun, which tells each rank where the others are
+        None  # the service of horovodrun, which sends each rank the addresses of the others
     )
     elastic: bool = False
     host: str = ""  # names for the service

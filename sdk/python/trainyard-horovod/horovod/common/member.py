@@ -1,5 +1,5 @@
-"""The membership of this process in an elastic training: horovodrun assigns it a rank, and another
-one when the set of ranks changes."""
+"""The membership of this process in an elastic training: horovodrun assigns it a rank, and a new
+rank when the set of ranks changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Member:
         engines.call("trainyard_member_connect", ctypes.byref(options), ctypes.byref(address))
         assert address.value is not None
         self.address = address.value
-        self.complaint = ""  # why the last generation ended, when it failed
+        self.complaint = ""  # why the last generation ended, if it failed
 
     def next_assignment(self) -> c.Assignment:
         assignment, complaint, self.complaint = c_library.sized(c.Assignment), self.complaint, ""

@@ -16,7 +16,7 @@ from horovod.common.compression import AnyCompressor, Remembering
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.process_sets import ProcessSet
 
-Output = typing.Any  # of a framework's operation: a tensor, a list of them, or more
+Output = typing.Any  # the result of a framework's operation: a tensor, a list of tensors, or more
 Finish = Callable[[list[int]], Output]
 
 
@@ -112,7 +112,8 @@ def name_for(
 
 
 def rows_of(splits: Iterable[SupportsIndex]) -> list[int]:
-    """Returns the splits of an alltoall as numbers of rows. Others than integers are invalid."""
+    """Returns the splits of an alltoall as numbers of rows. Values that are not integers are
+    invalid."""
     try:
         return [operator.index(each) for each in splits]
     except TypeError:
@@ -149,7 +150,8 @@ def request(
     made = engine.new_request()
     made.name = name.encode()
     if op == Adasum and operation == engine.ALLREDUCE:
-        operation = engine.ADASUM  # an operation of its own: not element by element
+        # a separate operation, since it does not reduce element by element
+        operation = engine.ADASUM
     made.operation, made.type, made.reduction = operation, given.type, _REDUCTIONS[op]
     made.root, made.set = root, process_set.process_set_id
     made.priority = priority

@@ -19,9 +19,10 @@ from horovod.runner.service import DISMISSED, FORMED, Service
 from horovod.runner.settings import Settings
 
 LOOK_SECONDS = 1.0  # between two discoveries of hosts
-DISCOVERY_SECONDS_MAX = 60  # a script that takes longer hangs
+DISCOVERY_SECONDS_MAX = 60  # a discovery script that takes longer counts as hanging
 RESTART_SECONDS = 1.0  # before a slot is filled again; the remaining ranks continue meanwhile
-FAILURES_MAX = 3  # of a host's processes in succession; then the host is blacklisted
+# failures of a host's processes in succession, after which the host is blacklisted
+FAILURES_MAX = 3
 TICK_SECONDS = 0.1
 
 
@@ -32,7 +33,7 @@ class HostRecord:
     slots: int = 0  # 0: the host was removed
     failures: int = 0  # since a generation with it was formed
     given_up: int = 0  # how often
-    again_at: float | None = None  # None while given up: never
+    again_at: float | None = None  # None: never, since the host is blacklisted
     blacklisted: bool = False
 
 
@@ -99,7 +100,8 @@ class Fleet:
         record = self.records[worker.host]
         self.ready_at[(worker.host, worker.slot)] = now + RESTART_SECONDS
         if not failed:
-            # A rank that was requested to leave ends with 0 too; any other has finished.
+            # A rank that was requested to leave also ends with 0; any other rank with 0 has
+            # finished.
             self.done = self.done or not worker.leave_requested
             return None
         record.failures += 1
@@ -141,7 +143,7 @@ class Driver:
     def run(self) -> int:
         hosts = self._wait_for_hosts()
         names = [host.name for host in hosts]
-        # The script may find remote hosts later, which must reach this one.
+        # The script may discover remote hosts later, which must be able to reach this host.
         local = not self._settings.discovery and all(places.is_local(name) for name in names)
         self._address = places.address_towards(names)
         settings = self._settings
@@ -255,8 +257,8 @@ class Driver:
         from horovod.runner import launch
 
         for worker in self._fleet.to_start(now):
-            # Those of the beginning are worth waiting for;
-            # ranks that come later are admitted when they arrive.
+            # The first generation waits for these processes; later ones are admitted when they
+            # arrive.
             if self._generation_ranks == 0:
                 self._service.expect(worker.name)
             number = worker.name.rsplit("#", 1)[1]

@@ -108,7 +108,7 @@ def is_local(name: str) -> bool:
     for address in addresses:
         if address.startswith("127.") or address == "::1":
             return True
-        # Ours, if we can listen there.
+        # An address belongs to this host if it can listen there.
         with socket.socket(
             socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM
         ) as probe:

@@ -22,7 +22,7 @@ from horovod.runner import processes
 from horovod.runner import settings as options
 from horovod.runner.service import FORMED, Service
 
-BLAME_SECONDS = 0.3  # within which ranks fail as a consequence of the first failure
+BLAME_SECONDS = 0.3  # the time within which other ranks fail as a consequence of the first failure
 
 
 def say(words: str) -> None:
@@ -169,7 +169,7 @@ def watch(
             event = service.next(0)
         if any(process.poll() for process in left.values()):
             time.sleep(BLAME_SECONDS)
-            # A killed rank comes before the ranks that failed because of it.
+            # A killed rank is reported before ranks that failed because of it.
             codes = {rank: code for rank, process in left.items() if (code := process.poll())}
             rank = min(codes, key=lambda each: (codes[each] > 0, each))
             left[rank].drain()

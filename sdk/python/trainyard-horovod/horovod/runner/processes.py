@@ -19,7 +19,7 @@ from horovod.runner import watcher
 from horovod.runner.watcher import GRACE_SECONDS
 
 _print_lock = threading.Lock()
-_DROPPED_BYTES = 1 << 16  # read at once of output that cannot be forwarded
+_DROPPED_BYTES = 1 << 16  # bytes that are read at once from output that cannot be forwarded
 Catch = Callable[[bytes], bool]  # receives a line; returns True if it is not to be printed
 
 # The script that a remote shell reads from ssh's input, so that variables, such as the secret, are
@@ -74,7 +74,7 @@ class Watcher:
 
     def _tell(self, line: str) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it was killed: ranks run without one
+        with contextlib.suppress(BrokenPipeError):  # the watcher was killed: ranks run without one
             os.write(self._process.stdin.fileno(), line.encode())
 
     def stop(self) -> None:
@@ -115,7 +115,7 @@ class Process:
             )
             guard.started(self.pid, True, name)
             assert self._process.stdin is not None
-            with contextlib.suppress(BrokenPipeError):  # it was killed already
+            with contextlib.suppress(BrokenPipeError):  # the process was already killed
                 os.write(self._process.stdin.fileno(), b"\n")
             self._process.stdin.close()
         else:
@@ -152,7 +152,7 @@ class Process:
         rank, and with it all others."""
         try:
             self._forward(name, stream, ours, outputs)
-        except Exception as fault:  # whatever failed, the pipe must be read
+        except Exception as fault:  # the pipe must be read after any failure
             with contextlib.suppress(Exception), _print_lock:
                 sys.stderr.write(
                     f"horovodrun: the {name} of {self.label or f'process {self.pid}'} is no longer"
@@ -211,10 +211,10 @@ class Process:
             if self.host is None:
                 self._signal(signal.SIGTERM)
             elif self._process.stdin is not None:
-                self._process.stdin.close()  # what the other side waits for
+                self._process.stdin.close()  # the remote side waits for this
 
     def kill(self) -> None:
-        self._signal(signal.SIGKILL)  # also what it left behind when it ended by itself
+        self._signal(signal.SIGKILL)  # also ends its children, if the process has already ended
         self._watcher.gone(self.pid)
 
 

@@ -74,7 +74,7 @@ class Service:
         return c_library.text("trainyard_membership_missing", self._service)
 
     def next(self, seconds: float) -> Event | None:
-        """Waits at most this long for the next event."""
+        """Waits at most `seconds` for the next event."""
         event = c_library.sized(c.MembershipEvent)
         if not self._library.trainyard_membership_next(
             self._service, int(1000 * seconds), ctypes.byref(event)

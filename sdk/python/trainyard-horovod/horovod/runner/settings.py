@@ -31,7 +31,7 @@ class Settings:
     ssh_port: int | None = None
     ssh_identity: str = ""
     variables: dict[str, str] = dataclasses.field(default_factory=dict)
-    # messages about options that are accepted and have no effect
+    # messages about options that are accepted but have no effect
     notes: list[str] = dataclasses.field(default_factory=list)
     check_build: bool = False
     version: bool = False

@@ -15,8 +15,8 @@ from horovod.common.process_sets import ProcessSet, global_process_set
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.mpi_ops import allgather, broadcast, broadcast_, grouped_allreduce
 
-Object = Any  # whatever can be pickled
-Nested = Any  # what tf.nest takes
+Object = Any  # any object that can be pickled
+Nested = Any  # any structure that tf.nest supports
 Gradient = Union[tf.Tensor, tf.IndexedSlices]
 
 
@@ -155,7 +155,7 @@ def reduce_gradients(
 if TYPE_CHECKING:
     from tensorflow import GradientTape as _GradientTape
 else:
-    _GradientTape = object  # the class of the user's tape comes with it
+    _GradientTape = object  # the class of the user's tape is added as a base
 
 
 class _TapeNames:
@@ -164,7 +164,8 @@ class _TapeNames:
 
     def __init__(self) -> None:
         self._generation: int | None = None
-        self._known: dict[tuple[int, ...], tuple[str, list[Any]]] = {}  # kept, so ids stay theirs
+        # keeps the objects alive, so their ids stay unique
+        self._known: dict[tuple[int, ...], tuple[str, list[Any]]] = {}
 
     def of(self, sources: list[Any]) -> str:
         if self._generation != basics.generation():

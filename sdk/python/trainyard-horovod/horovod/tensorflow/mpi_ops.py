@@ -46,7 +46,7 @@ _TYPES = {
 }
 
 
-Value = Any  # whatever tf.convert_to_tensor takes
+Value = Any  # any value that tf.convert_to_tensor accepts
 
 
 def _buffer(array: Array) -> Buffer:
@@ -351,7 +351,7 @@ def grouped_allgather(
         )
 
         def gradient(*upstream: tf.Tensor) -> list[tf.Tensor]:
-            # Ours of everyone's average.
+            # This rank's rows of the average over all ranks.
             own = []
             for value, average in zip(
                 values, grouped_allreduce(upstream, op=Average, process_set=process_set)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import keras
     from keras.optimizers import Optimizer as _Optimizer
 else:
-    _Optimizer = object  # the class that the user chose comes with it
+    _Optimizer = object  # the class of the user's optimizer is added as a base
 
 
 class _Distributed(_Optimizer):
-    """The methods that are added to an optimizer of Keras 3."""
+    """Methods that are added to an optimizer of Keras 3."""
 
     def register_local_var(self, variable: tf.Variable) -> None:
         """Excludes a variable: its gradient is not reduced."""
@@ -54,8 +54,8 @@ class _Distributed(_Optimizer):
         )
 
     def _clip_gradients(self, grads: Sequence[Gradient | None]) -> list[Gradient | None]:
-        # With several passes a step: Keras adds them up, averages them,
-        # and is called when they are to be applied.
+        # With several passes per step: Keras adds up the gradients, averages them, and calls this
+        # when they are to be applied.
         if self.gradient_accumulation_steps:
             factor = 1 if self._hvd_average_passes else self.gradient_accumulation_steps
             grads = [

@@ -1,4 +1,4 @@
-"""`import horovod.torch as hvd`: the interface of Horovod 0.28 for PyTorch, over Trainyard's
+"""`import horovod.torch as hvd`: the API of Horovod 0.28 for PyTorch, over Trainyard's
 collectives."""
 
 from horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt

@@ -99,7 +99,7 @@ def allgather_object(
 
 def _initialise_state(optimizer: torch.optim.Optimizer) -> None:
     """Initialises an optimizer's state by a step with gradients of zero, then restores parameters
-    and gradients. A parameter that had no gradient keeps that of zeros, as scripts of Horovod
+    and gradients. A parameter that had no gradient keeps one of zeros, as scripts of Horovod
     expect."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     before = [(parameter.detach().clone(), parameter.grad) for parameter in parameters]

@@ -167,7 +167,8 @@ class _DistributedOptimizer(_Distributed):
             if parameter.requires_grad and parameter not in self._hooked:
                 self._hooked.add(parameter)
                 # The node that accumulates into .grad: its hooks run when the gradient is complete.
-                # The reference keeps it alive; torch would make another one without hooks.
+                # The reference keeps the node alive; otherwise torch would make another one without
+                # hooks.
                 accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
                 accumulator.register_hook(self._make_hook(parameter))
                 self._accumulators.append(accumulator)
@@ -357,7 +358,8 @@ class _DistributedOptimizer(_Distributed):
             if output.is_sparse:
                 parameter.grad = output
             elif parameter.grad.is_sparse:
-                # It was reduced as dense, but some optimizers accept only sparse gradients.
+                # The gradient was reduced as dense, but some optimizers accept only sparse
+                # gradients.
                 parameter.grad = output.to_sparse(parameter.grad.sparse_dim())
             elif output.data_ptr() != parameter.grad.data_ptr():
                 parameter.grad.copy_(output)
@@ -399,7 +401,7 @@ class _DistributedOptimizer(_Distributed):
 
 
 class _DistributedAdasumOptimizer(_Distributed):
-    """Lets each rank step by itself, and combines the changes by Adasum, which adds orthogonal and
+    """Lets each rank step separately, and combines the changes by Adasum, which adds orthogonal and
     averages parallel components. So the learning rate is not scaled with the number of ranks. The
     changes of a step are one grouped exchange, so gradients can be clipped before it as usual."""
 

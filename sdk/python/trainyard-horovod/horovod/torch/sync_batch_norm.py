@@ -62,8 +62,8 @@ class _Normalise(torch.autograd.Function):
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         wide = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
         channels = tensor.shape[1]
-        # Mean first, then squares of what is left: their difference would lose digits where the
-        # mean is large.
+        # Computes the mean first, then the squares of the deviations: a difference of sums would
+        # lose digits if the mean is large.
         sums = torch.cat([wide.sum(axes), wide.new_tensor([wide.numel() / channels])])
         sums = _total(sums, "sums")
         count = sums[-1]
@@ -87,8 +87,8 @@ class _Normalise(torch.autograd.Function):
     ) -> tuple[torch.Tensor | None, ...]:
         normal, weight, scale, count = ctx.saved_tensors
         wide = gradient.to(normal.dtype)
-        # Of our own batch: the optimizer sums parameters' gradients over ranks,
-        # as for every other layer.
+        # The gradient of this rank's batch: the optimizer sums gradients over ranks, as for every
+        # layer.
         of_bias, of_weight = wide.sum(ctx.axes), (wide * normal).sum(ctx.axes)
         of_input = None
         if ctx.needs_input_grad[0]:

@@ -1,4 +1,4 @@
-"""The errors that launchers look for by name."""
+"""Errors whose names launchers search for in the output."""
 
 
 class SMDDPError(RuntimeError):

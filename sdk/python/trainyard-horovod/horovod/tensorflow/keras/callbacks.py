@@ -54,7 +54,7 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
             self._broadcast()
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        self._broadcast()  # what the first batch has built
+        self._broadcast()  # also broadcasts the variables that the first batch has created
 
 
 class MetricAverageCallback(keras.callbacks.Callback):
@@ -175,8 +175,8 @@ class LearningRateWarmupCallback(LearningRateScheduleCallback):
         verbose: int = 0,
     ) -> None:
         def multiplier(epoch: float) -> float:
-            # The batch that ends is a part of the epoch: at the end of the last one the rate is
-            # whole.
+            # The ended batch counts as part of the epoch: after the last batch the rate is
+            # complete.
             assert self.steps_per_epoch, "on_train_begin found it"
             epoch += 1.0 / self.steps_per_epoch
             return 1.0 / basics.size() * (epoch * (basics.size() - 1) / warmup_epochs + 1)

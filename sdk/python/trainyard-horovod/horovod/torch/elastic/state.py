@@ -48,7 +48,7 @@ class _Model(_Kept):
 
 class _Optimizer(_Kept):
     def _forget(self) -> None:
-        # Tensors that were being reduced when an operation failed are dropped.
+        # Drops tensors that were being reduced when an operation failed.
         if hasattr(self.value, "_forget_handles"):
             self.value._forget_handles()
 
@@ -77,7 +77,7 @@ class _Scheduler(_Kept):
 
 class _Sampler(_Kept):
     def sync(self) -> None:
-        # Each rank knows its own part; the rest is divided among the current ranks.
+        # Each rank has recorded its own part; the rest is divided among the current ranks.
         everyones = allgather_object(self.value.state_dict(), "elastic.sampler")
         done = set().union(
             *(
@@ -93,7 +93,7 @@ class _Sampler(_Kept):
         self.value.reset()
 
 
-# Versions of torch differ in what the schedulers' base is called, and in whether all have it.
+# Versions of torch differ in the name of the schedulers' base class, and in whether all have it.
 _SCHEDULERS = tuple(
     getattr(torch.optim.lr_scheduler, name)
     for name in ("LRScheduler", "_LRScheduler", "ReduceLROnPlateau")

@@ -7,7 +7,7 @@ import trainyard.torch
 
 trainyard.torch.register("smddp")
 
-# The variables by which scripts and trainers know a rank's position on its host.
+# The variables from which scripts and trainers read a rank's position on its host.
 for _name in ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"):
     if _name in os.environ:
         os.environ.setdefault("SMDATAPARALLEL_LOCAL_RANK", os.environ[_name])

@@ -1,4 +1,4 @@
-"""The wrapper that scripts of the library's first versions import: torch's own."""
+"""Provides torch's DistributedDataParallel to scripts of the library's first versions."""
 
 from torch.nn.parallel import DistributedDataParallel
 
