@@ -162,7 +162,7 @@ class Service::Impl {
         connection.name = came->applicant.name;
         if (first)
           report({News::Kind::came, connection.name,
-                  connection.name + " came from " + came->applicant.host});
+                  connection.name + " applied from " + came->applicant.host});
         apply(events::Came{came->applicant});
       } else if (std::holds_alternative<messages::Done>(message)) {
         const std::string name = std::exchange(connection.name, {});

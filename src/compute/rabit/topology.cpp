@@ -16,12 +16,14 @@ std::vector<int> heap_children(int node, int workers) {
   return children;
 }
 
-// The nodes below `node`, itself first; those of the last child in reverse.
+// Returns the nodes of the subtree of `node`, which comes first; the subtree of the last child is
+// in reverse.
 std::vector<int> ring_from(int node, int workers) {
   std::vector<int> ring{node};
   const auto children = heap_children(node, workers);
   for (const int child : children) {
-    auto part = ring_from(child, workers);  // as deep as the logarithm of the workers
+    // recursion depth: the logarithm of the number of workers
+    auto part = ring_from(child, workers);
     if (child == children.back()) std::ranges::reverse(part);
     ring.insert(ring.end(), part.begin(), part.end());
   }
@@ -31,7 +33,7 @@ std::vector<int> ring_from(int node, int workers) {
 }  // namespace
 
 std::vector<RankLinks> topology(int workers) {
-  CHECK(workers > 0, "a topology has a root");
+  CHECK(workers > 0, "a topology has at least one worker");
   const auto ring = ring_from(0, workers);
   std::vector<int> rank_of(ring.size());
   for (int rank = 0; rank < workers; ++rank) rank_of[size_t(ring[size_t(rank)])] = rank;

@@ -1,7 +1,7 @@
-// The tracker's thread reads the first messages of all connections at once, so that a silent peer
-// delays no other. Once all workers have started it connects them one after another in the order of
-// their ranks: each gets the addresses of its neighbours that listen already, connects to them,
-// and then listens itself for those that follow.
+// The tracker's thread reads the first messages of all connections at once, so that a peer that
+// sends nothing delays no other. When all workers have started, it connects them one after another
+// in the order of their ranks: each gets the addresses of its neighbours that already listen,
+// connects to them, and then listens itself for later neighbours.
 #include "rabit/tracker.hpp"
 
 #include <arpa/inet.h>
@@ -32,9 +32,9 @@ namespace trainyard::rabit {
 namespace {
 
 constexpr int kBacklog = 1024;
-constexpr int kUnknownPeersMax = 64;  // connections beyond one for each worker
+constexpr int kUnknownPeersMax = 64;  // connections in addition to one for each worker
 constexpr Duration kFirstMessageTimeout = 10s;
-constexpr int kConnectTriesMax = 10;  // of one worker to its neighbours
+constexpr int kConnectTriesMax = 10;  // attempts of one worker to connect to its neighbours
 
 struct Started {  // a worker that waits for its rank
   WorkerMessage message;
@@ -42,13 +42,13 @@ struct Started {  // a worker that waits for its rank
   PeerSocket socket;
 };
 
-struct Listening {  // a connected worker for which others still come
+struct Listening {  // a connected worker to which other workers still have to connect
   std::string host;
   int32_t port = 0;
   size_t expected = 0;
 };
 
-struct Connection {  // whose first message has not arrived
+struct Connection {  // a connection whose first message has not arrived yet
   os::File file;
   std::string host;
   std::chrono::nanoseconds deadline;
@@ -65,7 +65,8 @@ std::string host_text(const sockaddr_storage& address) {
     const auto* six = reinterpret_cast<const sockaddr_in6*>(&address);
     ::inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof text);
   }
-  const std::string_view host = text;  // IPv4 within IPv6, which the library does not connect to
+  // an IPv4 address mapped to IPv6, to which the library cannot connect
+  const std::string_view host = text;
   return std::string(host.starts_with("::ffff:") ? host.substr(7) : host);
 }
 
@@ -154,7 +155,8 @@ class Tracker::Impl {
         {std::move(file), host_text(address), clock_.monotonic() + kFirstMessageTimeout, {}});
   }
 
-  // Reads what has arrived. Connections that end, are late or send something else are closed.
+  // Reads the bytes that have arrived. Closes connections that end, are late or send invalid
+  // messages.
   Result<void> read_connections() {
     std::vector<Connection> waiting;
     for (Connection& each : std::exchange(connections_, {})) {
@@ -204,7 +206,7 @@ class Tracker::Impl {
     }
     if (has_ranks_ || (message.world_size != -1 && message.world_size != options_.workers))
       return ok();                                      // an unknown peer: its connection is closed
-    std::erase_if(started_, [&](const Started& each) {  // it has started again
+    std::erase_if(started_, [&](const Started& each) {  // the worker has restarted
       return message.task_id != "NULL" && each.message.task_id == message.task_id;
     });
     std::string early(connection.decoder.rest());
@@ -244,7 +246,7 @@ class Tracker::Impl {
     return peers;
   }
 
-  // Removes the peers to which the worker says that it is connected.
+  // Removes the peers to which the worker reports a connection.
   Result<void> remove_good(PeerSocket& socket, const Waits& waits, std::set<int>& peers) {
     const int32_t good = TRY(socket.receive_integer(waits));
     if (good < 0 || size_t(good) > peers.size())
@@ -272,7 +274,8 @@ class Tracker::Impl {
         bytes += encode_text(there.host) + encode_integer(there.port) + encode_integer(peer);
       }
       TRY(worker.socket.send(bytes, waits));
-      if (TRY(worker.socket.receive_integer(waits)) != 0) continue;  // it could not connect to all
+      // the worker could not connect to all
+      if (TRY(worker.socket.receive_integer(waits)) != 0) continue;
       const int32_t port = TRY(worker.socket.receive_integer(waits));
       if (port < 1 || port > UINT16_MAX)
         return corrupt("sent an invalid port: " + std::to_string(port));
@@ -290,13 +293,13 @@ class Tracker::Impl {
   const uint16_t port_;
   const std::vector<RankLinks> links_;
   std::atomic<bool> stop_ = false;
-  // Used by the thread alone:
+  // Used only by the tracker's thread:
   std::vector<Connection> connections_;
   std::vector<Started> started_;
   bool has_ranks_ = false;
   std::set<int> shut_down_;
   Result<void> result_ = ok();  // read after the thread has ended
-  std::thread thread_;          // last: it uses all of the above
+  std::thread thread_;          // the last member, since the thread uses all of the above
 };
 
 Result<std::unique_ptr<Tracker>> Tracker::start(TrackerOptions options, Clock& clock) {

@@ -14,7 +14,7 @@ constexpr std::pair<std::string_view, Command> kCommands[] = {{"start", Command:
                                                               {"print", Command::print},
                                                               {"shutdown", Command::shutdown}};
 
-// Reads fields of a buffer that may end before them.
+// Reads fields of a buffer, which may end before them.
 class PartReader {
  public:
   explicit PartReader(std::string_view bytes) : bytes_(bytes) {}
