@@ -37,7 +37,7 @@ struct BoostingJobOptions {
 inline constexpr uint16_t kBoostingPort = 7834;
 inline constexpr uint16_t kTrackerPort = 9099;
 // After `stop` is set, training ends after the current round. A host that cannot agree with the
-// others within this time ends alone. (SageMaker sends SIGKILL 120 s after SIGTERM.)
+// others within this time ends without them. (SageMaker sends SIGKILL 120 s after SIGTERM.)
 inline constexpr Duration kBoostingStopTimeout = 60s;
 // Hosts first communicate after reading their channels, and reading may take as long as a job may
 // run.

@@ -28,7 +28,7 @@ struct BoostingConfig {
   std::string checkpoints;                      // the directory; "": the job keeps none
 };
 
-// `memory`: bytes of this host; 0: unknown.
+// Reads the files of the configuration. `memory` is the bytes of this host; 0: unknown.
 Result<BoostingConfig> read_boosting_config(const std::string& base, uint64_t memory);
 
 }  // namespace trainyard::boosting

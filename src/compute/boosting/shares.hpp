@@ -35,7 +35,7 @@ struct Agreement {
   uint64_t columns = 0;  // the largest number of a host
   uint64_t rows = 0;     // rows of the channel `train` on all hosts
 };
-// `shares` and `hosts` (names) are by rank.
+// Compares the shares of all hosts. `shares` and `hosts` (names) are by rank.
 Result<Agreement> agree(const std::vector<HostShare>& shares,
                         const std::vector<std::string>& hosts);
 

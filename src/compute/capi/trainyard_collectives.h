@@ -163,7 +163,7 @@ TRAINYARD_PUBLIC trainyard_kind trainyard_group_send(trainyard_group* group, int
                                                      char* message);
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_receive(trainyard_group* group, int peer,
                                                         void* bytes, size_t count, char* message);
-// The bytes must live until trainyard_handle_wait() has returned.
+// Start a send or receive. The bytes must live until trainyard_handle_wait() has returned.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_start_send(trainyard_group* group, int peer,
                                                            const void* bytes, size_t count,
                                                            trainyard_handle** handle,

@@ -36,7 +36,7 @@ struct FileCallbacks {
   std::function<Result<void>()> finish;
 };
 
-// `file` is a path from list_files. Symbolic links are not followed.
+// Reads one file. `file` is a path from list_files. Symbolic links are not followed.
 Result<void> read_file(const ChannelFiles& channel, const std::string& file,
                        const std::atomic<bool>& stop, const FileCallbacks& take);
 // Reads the FIFO of the channel until its writer closes it.

@@ -25,13 +25,13 @@ class ActivityTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
   std::vector<ActivitySlot> slots() const { return read_activity(table()); }
-  // The record of a rank that is in the table.
+  // Returns the record of a rank that is in the table.
   CallRecord calls(uint64_t rank) const {
     for (const RankRecord& each : read_calls(table()))
       if (each.rank == rank) return each.calls;
     return {};
   }
-  // The number of collectives of a rank; -1: it is not in the table.
+  // Returns the number of collectives of a rank; -1 if the rank is not in the table.
   int64_t counted(uint64_t rank) const {
     for (const ActivitySlot& slot : slots())
       if (slot.rank_and_one == rank + 1) return int64_t(slot.collectives);

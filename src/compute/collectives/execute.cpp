@@ -495,7 +495,7 @@ Result<LinkCosts> measure_link(Transport& transport, int peer, bool first) {
   return LinkCosts{small / 2, std::max(large - small, 1e-9) / 2 / double(kLargeBytes)};
 }
 
-// Rounds, so that noise changes the rows of the table as little as possible between runs.
+// Rounds costs, so that noise changes the rows of the table as little as possible between runs.
 double to_power_of_two(double value) {
   return std::exp2(std::round(std::log2(std::max(value, 1e-15))));
 }

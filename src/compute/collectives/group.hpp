@@ -145,19 +145,23 @@ namespace calls {
 // Without an input, `values` is both input and output.
 Call allreduce(BufferView values, ReduceOptions reducing = {});
 Call allreduce(ConstBufferView input, BufferView output, ReduceOptions reducing = {});
-// Rank r gets counts[r] elements of the sum; without counts the sum is split as evenly as possible,
-// and the first ranks get one element more. input.count counts all elements, output.count those of
-// this rank.
+// Describes a reduction of which rank r gets counts[r] elements. Without counts the result is split
+// as evenly as possible, and the first ranks get one element more. input.count counts all elements,
+// output.count those of this rank.
 Call reduce_scatter(ConstBufferView input, BufferView output, ReduceOptions reducing = {},
                     std::vector<size_t> counts = {});
-// output.count counts all elements; without counts every rank contributes input.count.
+// Describes the concatenation of all inputs by rank. output.count counts all elements; without
+// counts every rank contributes input.count.
 Call all_gather(ConstBufferView input, BufferView output, std::vector<size_t> counts = {});
 Call broadcast(BufferView values, int root);
-// Only the output of the root is written; there, input and output may be the same buffer.
+// Describes a reduction to the root. Only the root's output is written; there, input and output may
+// be the same buffer.
 Call reduce(ConstBufferView input, BufferView output, int root, ReduceOptions reducing = {});
-// Only the root needs an output: all blocks by rank.
+// Describes a concatenation on the root: only the root needs an output, which gets all blocks by
+// rank.
 Call gather(ConstBufferView input, BufferView output, int root, std::vector<size_t> counts = {});
-// Only the root needs an input: all blocks by rank.
+// Describes a distribution from the root: only the root needs an input, which has all blocks by
+// rank.
 Call scatter(ConstBufferView input, BufferView output, int root, std::vector<size_t> counts = {});
 // input has the elements for each rank, by rank, and output gets the elements from each rank.
 // Without counts all blocks have equal sizes.

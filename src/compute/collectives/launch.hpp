@@ -91,7 +91,7 @@ struct Hosts {
 };
 inline constexpr const char* kResourceconfigPath = "/opt/ml/input/config/resourceconfig.json";
 Result<Hosts> read_hosts(std::string_view resourceconfig_json);
-// `names_json` is a JSON list of strings.
+// Reads the hosts from SM_HOSTS and SM_CURRENT_HOST. `names_json` is a JSON list of strings.
 Result<Hosts> read_hosts(std::string_view names_json, std::string_view current);
 
 // The ports of a rendezvous. Libraries that may run in the same processes use different ports.

@@ -59,7 +59,8 @@ size_t chunk_bytes_for(Operation operation, Algorithm algorithm, const Placement
   }
 }
 
-// Sending to all ranks is one copy in shared memory, and one per rank over a network.
+// Returns the modelled time. Sending to all ranks is one copy in shared memory, and one per rank
+// over a network.
 double seconds_on(Operation operation, Algorithm algorithm, double bytes, int ranks, bool shared,
                   const LinkCosts& link, double reduce_seconds) {
   if (ranks == 1) return 0;

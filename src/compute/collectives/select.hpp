@@ -51,7 +51,7 @@ enum class PlanScope : uint8_t { of_this_group, of_the_whole };
 
 class Table {
  public:
-  // hosts[r] is the host of rank r.
+  // Makes a table by the cost model. hosts[r] is the host of rank r.
   static Table made_from(const Costs& costs, std::span<const int> hosts);
 
   // Returns the row for an operation of this size. Requires: the operation has a plan.

@@ -31,7 +31,7 @@ struct ForestJobOptions {
 // The port on which the ranks of a job listen.
 inline constexpr uint16_t kForestPort = 7832;
 // After `stop` is set, hosts stop reading, and the model of the rows read so far is saved. A host
-// that cannot agree with the others within this time ends alone.
+// that cannot agree with the others within this time ends without them.
 inline constexpr Duration kForestStopTimeout = 60s;  // SageMaker sends SIGKILL 120 s after SIGTERM
 // Hosts first communicate after reading their channels, and reading may take as long as a job may
 // run.

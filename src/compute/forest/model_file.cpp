@@ -128,7 +128,8 @@ Result<void> read_tree(Reader& reader, const ForestOptions& options, const Point
   return ok();
 }
 
-// Each point must occur in the tree as often as in the sample, so that it can be removed.
+// Returns true if each point occurs in the tree as often as in the sample, so that it can be
+// removed.
 bool matches(const CutTree& tree, const std::vector<Sampled>& sample, const PointStore& points) {
   std::vector<std::span<const float>> sampled, stored;
   for (const Sampled& each : sample) sampled.push_back(points.point(each.point));

@@ -30,7 +30,7 @@ struct Candidate {
 
 class Sampler {
  public:
-  // `memory_max`: bytes; 0: unlimited.
+  // `memory_max` is in bytes; 0: unlimited.
   explicit Sampler(const ForestOptions& options, uint64_t memory_max = 0);
 
   // Adds a row. Requires: no two rows have the same id.

@@ -33,10 +33,10 @@ inline constexpr int64_t kImagePixelsMax = 1 << 26;  // 8192 x 8192: 192 MiB of 
 inline constexpr size_t kImageBytesMax = 64 << 20;   // size of an encoded image
 inline constexpr int kJpegScansMax = 500;            // each costs time for all pixels
 
-// `channels` is 1 or 3: colours are converted, and transparent pixels are blended with black.
-// `shortest_side`: a JPEG may be decoded at a half, a quarter or an eighth of its size, in a
-// fraction of the time, as long as its shortest side has at least this number of pixels. 0: full
-// size.
+// Decodes a JPEG or PNG image. `channels` is 1 or 3: colours are converted, and transparent pixels
+// are blended with black. `shortest_side`: a JPEG may be decoded at a half, a quarter or an eighth
+// of its size, in a fraction of the time, as long as its shortest side has at least this number of
+// pixels. 0: full size.
 Result<Image> decode_image(std::string_view bytes, int channels, int shortest_side = 0);
 
 }  // namespace trainyard::images

@@ -26,7 +26,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr Duration kDeadlineCheckInterval = 100ms;
 constexpr int kMemberBacklogConnections = 1024;
 
-// The steady clock as an Instant; Membership only uses differences.
+// Returns the steady clock's time as an Instant; Membership only uses differences.
 Instant now() {
   return Instant(std::chrono::duration_cast<Duration>(SteadyClock::now().time_since_epoch()));
 }

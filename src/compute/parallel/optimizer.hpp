@@ -76,8 +76,8 @@ class Optimizer {
 
   // Requires: every parameter has a gradient.
   void step(double rate, double gradient_scale);
-  // After an error no weight has changed, and the optimizer must not be used again: the group has
-  // ended.
+  // Steps with norms over all ranks. After an error no weight has changed, and the optimizer must
+  // not be used again: the group has ended.
   Result<void> step(double rate, double gradient_scale, const SumOverRanks& sum);
   // Returns the tensors that a checkpoint needs to continue exactly: "momentum.NAME",
   // "square.NAME".

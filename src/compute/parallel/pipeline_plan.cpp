@@ -12,7 +12,7 @@ constexpr EnumTable<PipelineSchedule> kSchedules{
     "pipeline schedule",
     {{PipelineSchedule::gpipe, "gpipe"}, {PipelineSchedule::one_forward_one_backward, "1f1b"}}};
 
-// The forward passes before the first backward pass.
+// Returns the number of forward passes before the first backward pass.
 int forwards_first(PipelineSchedule schedule, int stages, int stage, int micro_batches) {
   CHECK(stage >= 0 && stage < stages && micro_batches >= 1, "a stage of the pipeline");
   if (schedule == PipelineSchedule::gpipe) return micro_batches;

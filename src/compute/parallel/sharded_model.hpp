@@ -92,7 +92,7 @@ class ShardedModel {
   // Waits for the sums of the gradients, and updates the shards of this rank.
   Result<void> step(double rate, double gradient_scale);
 
-  // See sharded_optimizer.hpp.
+  // Save and load checkpoints; see sharded_optimizer.hpp.
   Result<void> save(const std::string& prefix) const;
   Result<void> load(const std::string& prefix);
   int64_t steps_done() const { return optimizer_ ? optimizer_->steps_done() : 0; }

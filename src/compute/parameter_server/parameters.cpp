@@ -11,8 +11,8 @@
 namespace trainyard::parameter_server {
 namespace {
 
-// The number of rows in one request: as many as fit into a message with their row numbers and
-// fields.
+// Returns the largest number of rows in one request: as many as fit into a message with their row
+// numbers and fields.
 uint64_t rows_of_message_max(uint32_t width) {
   return std::max<uint64_t>(1,
                             kValuesBytesMax / (uint64_t{width} * sizeof(float) + sizeof(uint64_t)));

@@ -130,8 +130,7 @@ TEST(Parameters, AllRanksFailIfTheirOptionsDiffer) {
   });
 }
 
-// Rank `killed` is a process that dies within a round; every other rank must fail in time and name
-// it.
+// Kills rank `killed`, a process, within a round. Every other rank must fail in time and name it.
 void kill_rank(int killed, LinkKind links) {
   const Options options{{{"weights", 1000, 1, {}}}, {0}, {}};
   constexpr int ranks = 3;

@@ -41,7 +41,8 @@ struct TrackerOptions {
 
 class Tracker {
  public:
-  // The clock outlives it. Errors: invalid options; unavailable, if it cannot listen.
+  // Starts listening. The clock outlives the tracker. Errors: invalid options; unavailable, if it
+  // cannot listen.
   static Result<std::unique_ptr<Tracker>> start(TrackerOptions options, Clock& clock);
   ~Tracker();
   Tracker(const Tracker&) = delete;

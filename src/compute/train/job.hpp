@@ -30,8 +30,8 @@ struct JobOptions {
 inline constexpr const char* kTimelinesVariable = "TRAINYARD_TIMELINES";
 
 // After `stop` is set, all hosts end after the same step, and the first one saves the model so far;
-// the job succeeds. A host that cannot agree with the others within kStopTimeout ends alone. (The
-// contract gives 120 s between SIGTERM and SIGKILL.)
+// the job succeeds. A host that cannot agree with the others within kStopTimeout ends without them.
+// (The contract gives 120 s between SIGTERM and SIGKILL.)
 inline constexpr Duration kStopTimeout = 30s;
 
 Result<void> run_job(const JobOptions& options, Clock& clock, const std::atomic<bool>& stop,

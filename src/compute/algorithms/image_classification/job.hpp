@@ -31,7 +31,7 @@ struct ClassifierJobOptions {
 // The port on which the ranks of a job listen.
 inline constexpr uint16_t kClassifierPort = 7831;
 // After `stop` is set, all hosts end after the same step. A host that cannot agree with the others
-// within this time ends alone. (SageMaker sends SIGKILL 120 s after SIGTERM.)
+// within this time ends without them. (SageMaker sends SIGKILL 120 s after SIGTERM.)
 inline constexpr Duration kClassifierStopTimeout = 30s;
 
 Result<void> run_classifier_job(const ClassifierJobOptions& options, Clock& clock,

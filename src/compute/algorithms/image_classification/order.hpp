@@ -32,7 +32,8 @@ struct HostImages {
   uint64_t digest = 0;
 };
 std::string encode(const HostImages& images);
-// `lists` are the encoded HostImages by rank, and `hosts` the names of the hosts by rank.
+// Decodes the images of all hosts, and computes this rank's shares. `lists` are the encoded
+// HostImages by rank, and `hosts` the names of the hosts by rank.
 Result<Shares> decode_shares(const std::vector<std::string>& lists, int rank,
                              const std::vector<std::string>& hosts);
 

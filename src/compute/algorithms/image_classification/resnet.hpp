@@ -32,11 +32,11 @@ Result<void> check_shape(int64_t num_layers, const ImageShape& shape);
 
 class ResNet {
  public:
-  // Equal seeds give equal parameters.
+  // Makes a network with random parameters; equal seeds give equal parameters.
   // Requires: check_shape(num_layers, shape); classes >= 2.
   ResNet(int64_t num_layers, const ImageShape& shape, int64_t classes, uint64_t seed);
 
-  // images: (count, channels, height, width). Returns the logits (count, classes). When training,
+  // Returns the logits (count, classes) of images (count, channels, height, width). When training,
   // adds the means and variances of the images to collected().
   at::Tensor forward(const at::Tensor& images, bool training);
 

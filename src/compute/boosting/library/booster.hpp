@@ -37,7 +37,7 @@ struct EvaluatedSet {
 
 class Booster {
  public:
-  // The matrices outlive the booster, which caches their predictions.
+  // Makes an empty model. The matrices outlive the booster, which caches their predictions.
   static Result<Booster> make(std::span<const DataMatrix* const> matrices);
   // Replaces the model by a stored one. Call set() afterwards.
   Result<void> load(std::string_view model);

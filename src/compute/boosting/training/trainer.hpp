@@ -46,7 +46,7 @@ struct TrainedModel {
   bool stopped = false;                 // `stop` ended the training
 };
 
-// `validation` may be null.
+// Trains a model. `validation` may be null.
 Result<TrainedModel> train_model(const TrainerOptions& options, const DataMatrix& train,
                                  const DataMatrix* validation, const TrainingStart& start);
 

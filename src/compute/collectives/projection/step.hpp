@@ -31,7 +31,7 @@ struct Workload {
   double parameters() const;
 };
 
-// Public architectures, layer by layer, as their papers define them. The caller sets
+// Return public architectures, layer by layer, as their papers define them. The caller sets
 // compute_seconds.
 Workload resnet(int depth);  // 50 or 101: He et al. 2015, without the biases of batch norm
 Workload vgg16();            // Simonyan and Zisserman 2014

@@ -24,9 +24,9 @@ namespace trainyard::collectives {
 void reduce_values(Type type, Reduction reduction, std::byte* out,
                    std::span<const std::byte* const> operands, size_t elements, int divisor = 0);
 
-// data[i] *= factor. Floats of 32 bits and fewer are multiplied as float32, by the factor rounded
-// to float32. Integers are multiplied as doubles and truncated towards zero. A product outside of
-// 64 bits becomes the nearest number inside, and one outside of the type wraps.
+// Computes data[i] *= factor. Floats of 32 bits and fewer are multiplied as float32, by the factor
+// rounded to float32. Integers are multiplied as doubles and truncated towards zero. A product
+// outside of 64 bits becomes the nearest number inside, and one outside of the type wraps.
 void scale(Type type, std::byte* data, size_t elements, double factor);
 
 // widen() converts f16 or bf16 to float32, and narrow() converts back, rounding to nearest, ties to

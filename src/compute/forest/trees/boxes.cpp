@@ -12,7 +12,7 @@ double total_of(const double (&lanes)[kLanes]) {
          ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
-// At most one of the two differences is positive.
+// Returns the distance of a value from a range. At most one of the two differences is positive.
 double distance(float low, float high, float value) {
   const double above = double(value) - double(high), below = double(low) - double(value);
   return (above > 0 ? above : 0) + (below > 0 ? below : 0);

@@ -18,7 +18,7 @@ struct Dots {
 // Computes dot products, and adds in the order that adasum.hpp defines.
 Dots dots_of(collectives::Type type, const std::byte* a, const std::byte* b, size_t elements);
 
-// out[i] = (1 - ab / (2 aa)) a[i] + (1 - ab / (2 bb)) b[i]; out may be a or b.
+// Computes out[i] = (1 - ab / (2 aa)) a[i] + (1 - ab / (2 bb)) b[i]; out may be a or b.
 void combine(collectives::Type type, const Dots& dots, const std::byte* a, const std::byte* b,
              std::byte* out, size_t elements);
 

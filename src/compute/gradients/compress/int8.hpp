@@ -29,7 +29,7 @@ constexpr size_t int8_bytes(size_t elements) { return elements + 4 * int8_blocks
 // Replaces `values` by their errors. Requires: `bytes` has space for int8_bytes(elements).
 void to_int8(float* values, size_t elements, std::byte* bytes);
 void from_int8(const std::byte* bytes, size_t elements, float* values);
-// values[i] += decoded value i
+// Adds decoded value i to values[i].
 void add_int8(const std::byte* bytes, size_t elements, float* values);
 
 }  // namespace trainyard::gradients

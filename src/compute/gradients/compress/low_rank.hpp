@@ -46,17 +46,17 @@ void first_q(std::span<float> q, uint64_t seed);
 void revive_q(std::span<float> q, size_t rank, uint64_t seed);
 // Sets the last column to the direction of a row.
 void point_to_row(float* p, size_t rows, size_t rank, size_t row);
-// p = m q
+// Computes p = m q.
 void times(const float* m, Matrix shape, const float* q, size_t rank, float* p);
-// q = m' p
+// Computes q = m' p.
 void transposed_times(const float* m, Matrix shape, const float* p, size_t rank, float* q);
-// m = p q'
+// Computes m = p q'.
 void product(const float* p, const float* q, Matrix shape, size_t rank, float* m);
-// m -= p q'
+// Computes m -= p q'.
 void subtract_product(const float* p, const float* q, Matrix shape, size_t rank, float* m);
-// Gram-Schmidt: subtracts from each column its components along the previous columns, and
-// normalises it. A column that depends on the previous ones becomes zero, and so does its part of
-// the product.
+// Makes columns orthonormal by Gram-Schmidt: subtracts from each column its components along the
+// previous columns, and normalises it. A column that depends on the previous ones becomes zero, and
+// so does its part of the product.
 void orthonormalise(float* p, size_t rows, size_t rank);
 
 }  // namespace trainyard::gradients

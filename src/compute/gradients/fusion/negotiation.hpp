@@ -76,7 +76,7 @@ class Negotiation {
   // Returns true if rank 0 must answer in this cycle. `all` is the AND of the bits() of all ranks.
   Result<bool> apply_bits(std::span<const uint64_t> all, Duration now);
   Report report(Duration now);
-  // Rank 0 only. `reports` are by rank.
+  // Answers the reports of all ranks, which are by rank. Rank 0 only.
   Result<Answer> answer(std::span<const Report> reports);
   Result<void> apply_answer(const Answer& answer);
   // Returns the plan and ends the cycle.

@@ -60,7 +60,7 @@ inline std::string to_jpeg(const Image& image, bool progressive = false) {
   return bytes;
 }
 
-// The head of a part of a record.
+// Returns the header of a part of a record.
 inline std::string head(uint32_t flag, size_t length) {
   std::string bytes;
   append_little_endian(bytes, 0xced7230a, 4);
@@ -72,7 +72,7 @@ inline std::string framed(uint32_t flag, const std::string& payload) {
   return head(flag, payload.size()) + payload + std::string((4 - payload.size() % 4) % 4, '\0');
 }
 
-// A record with one label.
+// Returns a record with one label.
 inline std::string record_of(float label, const std::string& image) {
   std::string record(4, '\0');
   record.append(reinterpret_cast<const char*>(&label), 4);

@@ -35,7 +35,7 @@ inline constexpr size_t kFragmentBytesMax = kOutboxBytes / 4;  // longer message
 inline constexpr size_t kRegionsMax = 64;                      // registered regions of one rank
 inline constexpr uint32_t kRegionInPlace = ~uint32_t{0};
 
-// One message, or a part of one.
+// An Entry is a message, or a part of a message.
 struct alignas(64) Entry {
   std::atomic<uint64_t> sequence;  // 1, 2, ..: written last, by the sender
   uint64_t operation;

@@ -18,13 +18,14 @@ struct Bootstrap {
   Socket listener;                  // at the endpoint of this rank
 };
 
-// Rank 0 listens at `endpoint`. The others connect to it, prove their membership and send their
-// endpoints. Rank 0 sends all endpoints to every rank. Uses the rank, the secret, the deadline and
-// the cancellation of `options`.
+// Exchanges endpoints through rank 0, which listens at `endpoint`. The others connect to it, prove
+// their membership and send their endpoints. Rank 0 sends all endpoints to every rank. Uses the
+// rank, the secret, the deadline and the cancellation of `options`.
 Result<Bootstrap> bootstrap_at(const Endpoint& endpoint, int ranks, const TcpOptions& options);
 
-// Each rank writes a file with its host name and port into a folder that all ranks see. The folder
-// must be used by this run only: the ranks cannot distinguish files of another run.
+// Exchanges endpoints through files: each rank writes one with its host name and port into a folder
+// that all ranks see. The folder must be used by this run only: the ranks cannot distinguish files
+// of another run.
 Result<Bootstrap> bootstrap_in(const std::string& folder, int ranks, const TcpOptions& options);
 
 // Implements join_over_tcp for a rank that already listens.

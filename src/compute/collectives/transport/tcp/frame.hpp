@@ -81,7 +81,7 @@ Result<FrameHeader> decode_header(std::span<const std::byte, kFrameHeaderBytes> 
 std::string encode(const Hello& hello);
 std::string encode(const Failed& failed);  // `why` is shortened to fit
 std::string encode_proof(const Digest& proof);
-// Decode the payload alone.
+// Decode a payload, without the header.
 Result<Hello> decode_hello(std::string_view payload);
 Result<Failed> decode_failed(std::string_view payload);
 Result<Digest> decode_proof(std::string_view payload);

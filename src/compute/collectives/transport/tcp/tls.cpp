@@ -97,7 +97,8 @@ const Library* library = nullptr;
 
 int descriptor_of(Bio* bio) { return int(reinterpret_cast<intptr_t>(library->BIO_get_data(bio))); }
 
-// Unlike OpenSSL's own socket functions, does not raise SIGPIPE when the peer is gone.
+// Writes to the socket. Unlike OpenSSL's own function, does not raise SIGPIPE if the peer has
+// closed the connection.
 int write_to_socket(Bio* bio, const char* bytes, int size) {
   library->BIO_clear_flags(bio, kBioRetryFlags);
   const ssize_t sent = ::send(descriptor_of(bio), bytes, size_t(size), MSG_NOSIGNAL);

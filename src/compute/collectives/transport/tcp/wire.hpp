@@ -38,7 +38,7 @@ class Wire {
   Wire() = default;
   explicit Wire(Socket socket) : socket_(std::move(socket)) {}
 
-  // Both sides call it before anything is sent. Requires: the socket is non-blocking.
+  // Starts TLS. Both sides call it before anything is sent. Requires: the socket is non-blocking.
   void encrypt(const TlsKey& key, TlsSide side);
   // Continues the TLS handshake. Returns true when frames can be sent. Errors: of
   // TlsSession::handshake.
