@@ -123,7 +123,7 @@ Result<Tensor> read_tensor(std::string_view message, NumberType type) {
 }
 
 Result<Tensor> read_value(std::string_view message) {
-  Result<Tensor> found = invalid("it has no tensor of numbers");
+  Result<Tensor> found = invalid("the value has no tensor of numbers");
   for (WireReader reader(message); !reader.at_end();) {
     const Field field = TRY(reader.next());
     if (field.type != WireType::bytes) continue;

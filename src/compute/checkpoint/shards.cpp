@@ -46,14 +46,15 @@ struct ShardPlace {
 
 Result<ShardPlace> decode_place(const Contents& contents, const std::string& name) {
   const auto found = contents.metadata.find(kShardPrefix + name);
-  if (found == contents.metadata.end()) return corrupt("its position in the tensor is missing");
+  if (found == contents.metadata.end())
+    return corrupt("the metadata with the shard's position is missing");
   const auto json = parse_json(found->second);
   if (!json) return corrupt(json.error().message);
-  if (!json->is_object()) return corrupt("its position must be a JSON object");
+  if (!json->is_object()) return corrupt("the shard's position must be a JSON object");
   const Json shape = json->value("shape", Json()), begin = json->value("begin", Json());
   if (!shape.is_array() || shape.size() > kDimensionsMax || !begin.is_number_unsigned())
-    return corrupt("its position must have a shape of at most " + std::to_string(kDimensionsMax) +
-                   " dimensions and an unsigned begin");
+    return corrupt("the shard's position must have a shape of at most " +
+                   std::to_string(kDimensionsMax) + " dimensions and an unsigned begin");
   ShardPlace place{{}, begin.get<uint64_t>()};
   for (const Json& each : shape) {
     if (!each.is_number_unsigned()) return corrupt("invalid shape: " + shorten(dump(shape), 64));

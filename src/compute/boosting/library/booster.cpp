@@ -21,7 +21,7 @@ Result<void> Booster::load(std::string_view model) {
   if (model.empty()) return corrupt("the file is empty");
   auto done =
       library_result(XGBoosterLoadModelFromBuffer(handle_.get(), model.data(), model.size()));
-  if (!done) return corrupt("it is not a model of XGBoost: " + done.error().message);
+  if (!done) return corrupt("not an XGBoost model: " + done.error().message);
   return done;
 }
 

@@ -153,7 +153,7 @@ TEST(TensorRecord, RejectsInvalidTensors) {
        "a sparse record has 2 keys and 1 values"},
       {record_with(7, field(1, "\x05") + field(2, "\x01") + field(3, "\x03")),
        "a record has 3 features, but feature_dim is 2"},
-      {record_with(9, "abc"), "it has no tensor of numbers"},
+      {record_with(9, "abc"), "the value has no tensor of numbers"},
       {record_with(2, field(1, "abc")), "a protobuf message ends within a number"},
       {record_with(2, std::string("\x08\x01", 2)),
        "the values of a tensor have a different type from the tensor"},

@@ -158,7 +158,7 @@ def init(
                     if launch.local_size != launch.size:
                         raise ValueError(
                             "init(comm=[..]) without rank 0 needs all ranks on one host: its host"
-                            " is where the ranks meet"
+                            " is where they find each other"
                         )
                     # next to those of rank 0
                     host, port = launch.rendezvous.rsplit(":", 1)

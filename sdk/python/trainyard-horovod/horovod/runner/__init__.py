@@ -44,8 +44,8 @@ def run(
 
     if min_np is not None or max_np is not None:
         raise ValueError(
-            "run() starts a fixed number of ranks; horovodrun --min-np starts a script whose ranks"
-            " come and go"
+            "run() starts a fixed number of ranks, without min_np and max_np: use horovodrun"
+            " --min-np for a script whose ranks may change"
         )
     results = {}
 
