@@ -34,7 +34,7 @@ class ActivityCounter {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `rank` and `ranks` are those of the group. The calls of a group of one rank are not described.
+  // `rank` and `ranks` describe the group. The calls of a group of one rank are not described.
   explicit ActivityCounter(const ActivityFile& file, int rank = 0, int ranks = 0);
   ~ActivityCounter();
   ActivityCounter(const ActivityCounter&) = delete;

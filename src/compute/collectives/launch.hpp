@@ -107,7 +107,7 @@ inline constexpr Ports kHorovodPorts{7828, 3};
 // TRAINYARD_IN_PLACE. For ranks that find each other in another way.
 Result<Launch> read_connection(const Variables& variables);
 
-// Reads all variables. `hosts` are those of resourceconfig.json, if it exists.
+// Reads all variables. `hosts` come from resourceconfig.json, if it exists.
 Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts>& hosts = {},
                            Ports ports = kCollectivesPorts);
 

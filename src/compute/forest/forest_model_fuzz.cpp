@@ -1,5 +1,6 @@
 // Decodes any bytes, with a correct checksum, as a model. A decoded model encodes to the same
-// bytes, scores points, and can be updated. decoder: src/compute/forest/model_file.cpp
+// bytes, scores points, and can be updated.
+// decoder: src/compute/forest/model_file.cpp
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -62,7 +62,8 @@ Result<std::vector<float>> sparse_features(const Json& features, const Json& val
 Result<std::vector<float>> features_of(const Json& instance, size_t dimensions) {
   const Json* at = &instance;
   if (at->is_object() && at->contains("data")) at = &at->at("data");
-  if (!at->is_object() || !at->contains("features")) return invalid("'features' is missing");
+  if (!at->is_object() || !at->contains("features"))
+    return invalid("a row must have the member 'features'");
   const Json& features = at->at("features");
   const bool is_object = features.is_object() && features.contains("values");
   const Json& values = is_object ? features.at("values") : features;

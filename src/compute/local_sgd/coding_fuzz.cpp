@@ -1,5 +1,6 @@
 // Decodes any bytes as a gradient of another region. Decoded numbers encode to the same number of
-// bytes. decoder: src/compute/local_sgd/coding.cpp
+// bytes.
+// decoder: src/compute/local_sgd/coding.cpp
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -24,8 +24,8 @@
 //   - Both need the same number of threads (at::set_num_threads), since libtorch divides sums among
 //     them.
 //
-// Memory: one copy of the gradients, each padded to kGradientAlignment. Traffic: one allreduce of
-// that size for each step; for n ranks a ring sends 2 (n - 1) / n of it.
+// Memory: one copy of the gradients, each padded to kGradientAlignment.
+// Traffic: one allreduce of that size for each step; for n ranks a ring sends 2 (n - 1) / n of it.
 //
 // Threads: begin(), backward() and finish() on one thread. Errors: those of the group, from
 // finish(); then the group cannot be used. Lifetime: the group and the parameters outlive it, and

@@ -69,7 +69,7 @@ enum class Action : uint8_t {
 
 inline constexpr int kAllRanks = -1;
 
-// What the receiver does with a message.
+// The use that the receiver makes of a message.
 enum class Use : uint8_t {
   copied,   // copies the elements into its output
   reduced,  // reduces them with others

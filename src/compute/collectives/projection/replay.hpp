@@ -22,8 +22,8 @@ namespace trainyard::collectives::projection {
 
 struct Cluster {
   std::vector<int> hosts;  // by rank: any number that the ranks of one host share
-  // latency_seconds is the time of a small message. seconds_per_byte is that of a copy by the rank
-  // itself (local), or of each direction of a host's link (between).
+  // latency_seconds is the time of a small message. seconds_per_byte is the time of a copy by the
+  // rank itself (local), or of each direction of a host's link (between).
   LinkCosts local{0.5e-6, 1 / 16e9};
   LinkCosts between{15e-6, 1 / 1.25e9};
   // The bytes that an idle shaped link passes at once, in each direction, before its rate applies;

@@ -1,5 +1,5 @@
-// Decodes any bytes as csv and as records. Pieces of any size must give the same rows. decoder:
-// src/compute/forest/rows/row_decoder.cpp src/compute/channels/tensor_record.cpp
+// Decodes any bytes as csv and as records. Pieces of any size must give the same rows.
+// decoder: src/compute/forest/rows/row_decoder.cpp src/compute/channels/tensor_record.cpp
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -34,8 +34,8 @@ struct Planted {
   }
 };
 
-// Returns a random point. With `grid` 0 it has any values, else one of few values, so many points
-// are equal.
+// Returns a random point. With `grid` 0 it has any values, else one of a few values, so
+// that points are often equal.
 Point random_point(SeededRandom& random, size_t dimensions, uint64_t grid) {
   Point point(dimensions);
   for (float& value : point)
