@@ -31,7 +31,7 @@ SimulatedAgent::SimulatedAgent(World& world, Network& network, Checkers& checker
       clock_(world),
       files_(world, [this] { return world_.fault(kKilledOneIn); }) {
   if (world_.fault(8)) clock_.set(some_jump(world_));
-  run_ = agent::run_of(order_);
+  run_ = agent::initial_run(order_);
   fails_ = world_.fault(30);
   if (world_.fault(60)) step_fails_ = agent::Stage(world_.random.below(6));
   deaf_ = world_.random.chance(6);
@@ -52,7 +52,7 @@ void SimulatedAgent::start_again() {
   alive_ = true;
   refused_ = suspended_ = greeted_ = false;
   postponed_.clear();
-  run_ = agent::run_of(order_);
+  run_ = agent::initial_run(order_);
   work_number_ = 0;
   start();
 }

@@ -367,7 +367,7 @@ agent::Dependencies dependencies_of(const AgentParts& parts) {
       parts.facts,
       tools.clock,
       tools.random,
-      [&uplink = parts.uplink](const wire::Message& message) { uplink.say_now(message); },
+      [&uplink = parts.uplink](const wire::Message& message) { uplink.send_now(message); },
       [&order, &tools](containers::ExecSpec spec) {
         if (order.reuse_host && tools.kept.spec()) spec.id = tools.kept.spec()->id;
         return containers::start_exec(spec);

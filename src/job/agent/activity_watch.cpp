@@ -2,15 +2,15 @@
 
 namespace trainyard::agent {
 
-void ActivityWatch::follow(Counter& counter, uint64_t value, Time now) {
+void ActivityWatch::update_counter(Counter& counter, uint64_t value, Time now) {
   if (value == counter.value) return;
   counter.value = value;
   counter.changed_at = now;
   changed_ = true;
 }
 
-void ActivityWatch::follow_ranks(const std::vector<ActivitySlot>& slots, Time now) {
-  // A rank that is no longer in the table has no activity.
+void ActivityWatch::update_ranks(const std::vector<ActivitySlot>& slots, Time now) {
+  // Drops the ranks that are no longer in the table.
   std::map<uint64_t, Rank> ranks;
   for (const ActivitySlot& slot : slots) {
     const auto known = ranks_.find(slot.rank_and_one - 1);
@@ -19,13 +19,13 @@ void ActivityWatch::follow_ranks(const std::vector<ActivitySlot>& slots, Time no
       rank = known->second;
     else
       changed_ = true;
-    follow(rank.output, slot.output_bytes, now);
-    follow(rank.collectives, slot.collectives, now);
+    update_counter(rank.output, slot.output_bytes, now);
+    update_counter(rank.collectives, slot.collectives, now);
   }
   ranks_ = std::move(ranks);
 }
 
-void ActivityWatch::follow_calls(const std::vector<RankRecord>& records, Time now) {
+void ActivityWatch::update_calls(const std::vector<RankRecord>& records, Time now) {
   std::map<uint64_t, Calls> all;
   for (const auto& [rank, record] : records) {
     const auto known = calls_.find(rank);
@@ -41,20 +41,21 @@ void ActivityWatch::follow_calls(const std::vector<RankRecord>& records, Time no
     calls.kind = record.kind;
     calls.beats = record.beats;
   }
-  // Only the agent can tell for how long a rank gave no sign of life, and a host was idle.
+  // Only the agent can measure how long a rank did not change its record, and how long the host was
+  // idle.
   changed_ |= !all.empty();
   calls_ = std::move(all);
 }
 
-void ActivityWatch::follow_processor(std::optional<std::chrono::nanoseconds> cpu, size_t ranks,
-                                     Time now) {
-  // The time before the first look is unknown.
-  const auto elapsed = static_cast<double>((now - looked_at_.value_or(now)).count());
+void ActivityWatch::update_idle(std::optional<std::chrono::nanoseconds> cpu, size_t ranks,
+                                Time now) {
+  // The time before the first update is unknown.
+  const auto elapsed = static_cast<double>((now - updated_at_.value_or(now)).count());
   const double most = kIdleHostCores + kWaitingRankCores * static_cast<double>(ranks);
-  if (!looked_at_ || !cpu || static_cast<double>((*cpu - cpu_).count()) > elapsed * most)
+  if (!updated_at_ || !cpu || static_cast<double>((*cpu - cpu_).count()) > elapsed * most)
     idle_since_ = now;
   if (cpu) cpu_ = *cpu;
-  looked_at_ = now;
+  updated_at_ = now;
 }
 
 void ActivityWatch::add_calls(const std::vector<RankRecord>& records, Time now,
@@ -84,14 +85,15 @@ void ActivityWatch::add_calls(const std::vector<RankRecord>& records, Time now,
   activity.idle = since(idle_since_);
 }
 
-std::optional<wire::Activity> ActivityWatch::look(uint64_t bytes_printed,
-                                                  const std::vector<ActivitySlot>& slots, Time now,
-                                                  const std::vector<RankRecord>& records,
-                                                  std::optional<std::chrono::nanoseconds> cpu) {
-  follow(output_, bytes_printed, now);
-  follow_ranks(slots, now);
-  follow_calls(records, now);
-  follow_processor(cpu, records.size(), now);
+std::optional<wire::Activity> ActivityWatch::update(uint64_t bytes_printed,
+                                                    const std::vector<ActivitySlot>& slots,
+                                                    Time now,
+                                                    const std::vector<RankRecord>& records,
+                                                    std::optional<std::chrono::nanoseconds> cpu) {
+  update_counter(output_, bytes_printed, now);
+  update_ranks(slots, now);
+  update_calls(records, now);
+  update_idle(cpu, records.size(), now);
   const Duration interval = records.empty() ? kActivityInterval : kCallsInterval;
   if (!changed_ || (reported_at_ && now - *reported_at_ < interval)) return {};
   changed_ = false;

@@ -5,16 +5,16 @@
 namespace trainyard::agent {
 namespace {
 
-TEST(ActivityWatch, ReportsTheAgesOfTheLastChanges) {
+TEST(ActivityWatch, ReportsTheTimeSinceEachLastChange) {
   ActivityWatch watch;
-  EXPECT_FALSE(watch.look(0, {}, 1s)) << "nothing has happened";
-  auto report = watch.look(10, {}, 2s);
+  EXPECT_FALSE(watch.update(0, {}, 1s)) << "nothing has happened";
+  auto report = watch.update(10, {}, 2s);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->output, Duration(0s));
   EXPECT_TRUE(report->ranks.empty());
 
-  EXPECT_FALSE(watch.look(20, {{4, 7, 0, 0}}, 3s)) << "too soon after the first";
-  report = watch.look(20, {{4, 9, 5, 0}}, 8s);
+  EXPECT_FALSE(watch.update(20, {{4, 7, 0, 0}}, 3s)) << "too soon after the first";
+  report = watch.update(20, {{4, 9, 5, 0}}, 8s);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->output, Duration(5s));
   ASSERT_EQ(report->ranks.size(), 1u);
@@ -23,17 +23,17 @@ TEST(ActivityWatch, ReportsTheAgesOfTheLastChanges) {
   EXPECT_EQ(report->ranks[0].collective, Duration(0s));
   EXPECT_EQ(report->ranks[0].output, Duration(0s));
 
-  EXPECT_FALSE(watch.look(20, {{4, 9, 5, 0}}, 60s)) << "a host that does nothing reports nothing";
+  EXPECT_FALSE(watch.update(20, {{4, 9, 5, 0}}, 60s)) << "a host that does nothing reports nothing";
   watch.forget_report();
-  report = watch.look(20, {{4, 9, 5, 0}}, 68s);
+  report = watch.update(20, {{4, 9, 5, 0}}, 68s);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->output, Duration(65s));
   EXPECT_EQ(report->ranks[0].collective, Duration(60s));
 }
 
-TEST(ActivityWatch, ReportsNoTimeOfEventsThatNeverHappened) {
+TEST(ActivityWatch, ReportsNoTimeForEventsThatNeverHappened) {
   ActivityWatch watch;
-  const auto report = watch.look(0, {{1, 0, 0, 0}}, 1s);
+  const auto report = watch.update(0, {{1, 0, 0, 0}}, 1s);
   ASSERT_TRUE(report) << "there is a rank";
   EXPECT_FALSE(report->output);
   ASSERT_EQ(report->ranks.size(), 1u);
@@ -43,8 +43,8 @@ TEST(ActivityWatch, ReportsNoTimeOfEventsThatNeverHappened) {
 
 TEST(ActivityWatch, ForgetsRanksThatLeaveTheTable) {
   ActivityWatch watch;
-  ASSERT_EQ(watch.look(0, {{1, 1, 0, 0}, {2, 1, 0, 0}}, 1s)->ranks.size(), 2u);
-  ASSERT_EQ(watch.look(1, {{2, 1, 0, 0}}, 10s)->ranks.size(), 1u);
+  ASSERT_EQ(watch.update(0, {{1, 1, 0, 0}, {2, 1, 0, 0}}, 1s)->ranks.size(), 2u);
+  ASSERT_EQ(watch.update(1, {{2, 1, 0, 0}}, 10s)->ranks.size(), 1u);
 }
 
 RankRecord record(uint64_t completed, CallKind kind, uint64_t beats) {
@@ -62,12 +62,12 @@ RankRecord record(uint64_t completed, CallKind kind, uint64_t beats) {
   return record;
 }
 
-TEST(ActivityWatch, ReportsForHowLongARankIsInItsCall) {
+TEST(ActivityWatch, ReportsHowLongARankHasBeenInItsCall) {
   ActivityWatch watch;
-  const auto look = [&](std::chrono::nanoseconds now, const RankRecord& calls) {
-    return watch.look(0, {}, now, {calls}, std::chrono::nanoseconds(0));
+  const auto update = [&](std::chrono::nanoseconds now, const RankRecord& calls) {
+    return watch.update(0, {}, now, {calls}, std::chrono::nanoseconds(0));
   };
-  auto report = look(10s, record(5, CallKind::none, 0));
+  auto report = update(10s, record(5, CallKind::none, 0));
   ASSERT_TRUE(report);
   ASSERT_EQ(report->calls.size(), 1u);
   EXPECT_EQ(report->calls[0].rank, 3u);
@@ -77,28 +77,28 @@ TEST(ActivityWatch, ReportsForHowLongARankIsInItsCall) {
   EXPECT_EQ(report->calls[0].links[0].peer, 2u);
   EXPECT_EQ(report->calls[0].links[0].busy_us, 7u);
   EXPECT_EQ(report->calls[0].links[0].busy_bytes, 5u);
-  report = look(13s, record(5, CallKind::none, 0));
+  report = update(13s, record(5, CallKind::none, 0));
   ASSERT_TRUE(report) << "also outside of calls";
   EXPECT_EQ(report->calls[0].unchanged, Duration(3s));
 
-  report = look(15s, record(5, CallKind::allreduce, 1));
+  report = update(15s, record(5, CallKind::allreduce, 1));
   ASSERT_TRUE(report);
   EXPECT_EQ(report->calls[0].unchanged, Duration(0s));
-  EXPECT_FALSE(look(16s, record(5, CallKind::allreduce, 2))) << "too soon";
-  report = look(18s, record(5, CallKind::allreduce, 3));
+  EXPECT_FALSE(update(16s, record(5, CallKind::allreduce, 2))) << "too soon";
+  report = update(18s, record(5, CallKind::allreduce, 3));
   ASSERT_TRUE(report);
   EXPECT_EQ(report->calls[0].unchanged, Duration(3s));
   EXPECT_EQ(report->calls[0].beat, Duration(0s)) << "it waits, and is alive";
-  report = look(25s, record(5, CallKind::allreduce, 3));
+  report = update(25s, record(5, CallKind::allreduce, 3));
   ASSERT_TRUE(report);
   EXPECT_EQ(report->calls[0].unchanged, Duration(10s));
   EXPECT_EQ(report->calls[0].beat, Duration(7s)) << "it was stopped";
 }
 
-TEST(ActivityWatch, ReportsForHowLongAHostIsIdle) {
+TEST(ActivityWatch, ReportsHowLongAHostHasBeenIdle) {
   ActivityWatch watch;
   const auto idle_at = [&](std::chrono::nanoseconds now, std::chrono::nanoseconds cpu) {
-    const auto report = watch.look(0, {}, now, {record(5, CallKind::barrier, 0)}, cpu);
+    const auto report = watch.update(0, {}, now, {record(5, CallKind::barrier, 0)}, cpu);
     return report ? report->idle : Duration(-1ms);
   };
   EXPECT_EQ(idle_at(10s, 9s), Duration(0s));
@@ -107,28 +107,28 @@ TEST(ActivityWatch, ReportsForHowLongAHostIsIdle) {
   EXPECT_EQ(idle_at(22s, 11s), Duration(0s));
 }
 
-TEST(ActivityWatch, AHostIsNotIdleBeforeTheFirstLook) {
+TEST(ActivityWatch, AHostIsNotIdleBeforeTheFirstUpdate) {
   ActivityWatch watch;
-  // The clock may count since the machine was started, long ago.
-  const auto report = watch.look(0, {}, 1'000'000s, {record(5, CallKind::barrier, 0)}, 2s);
+  // The clock may count from the start of the machine, long ago.
+  const auto report = watch.update(0, {}, 1'000'000s, {record(5, CallKind::barrier, 0)}, 2s);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->idle, Duration(0s));
 }
 
-TEST(ActivityWatch, AHostOfUnknownUsageIsBusy) {
+TEST(ActivityWatch, AHostWithUnknownUsageIsBusy) {
   ActivityWatch watch;
-  (void)watch.look(0, {}, 1s, {record(5, CallKind::barrier, 0)});
-  const auto report = watch.look(0, {}, 60s, {record(5, CallKind::barrier, 0)});
+  (void)watch.update(0, {}, 1s, {record(5, CallKind::barrier, 0)});
+  const auto report = watch.update(0, {}, 60s, {record(5, CallKind::barrier, 0)});
   ASSERT_TRUE(report);
   EXPECT_EQ(report->idle, Duration(0s));
 }
 
-TEST(ActivityWatch, ARankInANewGroupBeginsAgain) {
+TEST(ActivityWatch, ARankInANewGroupStartsNewTimes) {
   ActivityWatch watch;
-  (void)watch.look(0, {}, 1s, {record(5, CallKind::barrier, 0)}, 0s);
+  (void)watch.update(0, {}, 1s, {record(5, CallKind::barrier, 0)}, 0s);
   RankRecord other = record(5, CallKind::barrier, 0);
   other.calls.group = 10;
-  const auto report = watch.look(0, {}, 20s, {other}, 0s);
+  const auto report = watch.update(0, {}, 20s, {other}, 0s);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->calls[0].unchanged, Duration(0s));
 }

@@ -25,13 +25,13 @@ constexpr Duration kIdleWait = 1min;
 // Limit for the time between two readings of the clock: above kIdleWait, so that all of it counts
 // unless the agent was stopped.
 constexpr Duration kUnseenTimeMax = 2min;
-// Bytes read of the failure file, for as many characters as count: four bytes each.
+// The bytes to read of the failure file: up to four for each character of a FailureReason.
 constexpr size_t kFailureBytesMax = 4 * contract::kFailureCharactersMax + 64;
-// After the end of the first process the kernel ends the others; their output is read within this
-// time.
+// The time limit for reading the remaining output after the first process has ended and the kernel
+// has ended the others.
 constexpr Duration kLastOutputMax = 5s;
-// Processes that are named when the memory limit is hit. They are looked for while at least half of
-// it is used.
+// The number of processes that are named when the memory limit is exceeded. They are recorded while
+// at least half of the limit is in use.
 constexpr size_t kLargestProcesses = 3;
 
 }  // namespace
@@ -41,16 +41,16 @@ Agent::Agent(const wire::Order& order, const HostLayout& place, Dependencies& wo
     : order_(order),
       world_(world),
       keys_(keys),
-      context_{order, place, world, keys, interruption_, greeting_, died_before, {}, false, {}, {},
+      context_{order, place, world, keys, interruption_, welcome_, died_before, {}, false, {}, {},
                {},    {},    {},    {}},
       time_(world.clock, kUnseenTimeMax),
       stall_(std::chrono::seconds(order.stalled_after_seconds)),
       shells_([this](const wire::OpenShell& requested) { return start_shell(requested); },
               [this](const wire::Message& message) {
-                if (world_.say_now) world_.say_now(message);
+                if (world_.send_now) world_.send_now(message);
               },
               world.clock) {
-  run_ = run_of(order);
+  run_ = initial_run(order);
 }
 
 Agent::~Agent() {
@@ -64,7 +64,7 @@ void Agent::deliver(const wire::Message& message) {
   if (std::holds_alternative<wire::Welcome>(message)) {
     shells_.close_all();  // of the previous link
     activity_forgotten_ = true;
-    greeting_.hear();
+    welcome_.set_received();
   }
   if (const auto* refused = std::get_if<wire::Refused>(&message)) {
     log(Level::warning, "agent", "the server refuses this attempt", {{"why", refused->reason}});
@@ -135,14 +135,14 @@ Event Agent::wait_event() {
     }
     std::chrono::nanoseconds wait = kIdleWait;
     if (run_.stage == Stage::run && run_.process_started) {
-      if (now - looked_at_ >= stall_.interval()) {
-        looked_at_ = now;
+      if (now - stall_checked_at_ >= stall_.interval()) {
+        stall_checked_at_ = now;
         lock.unlock();
-        look_for_a_stall();
+        check_stall();
         lock.lock();
         continue;
       }
-      wait = std::min(wait, looked_at_ + stall_.interval() - now);
+      wait = std::min(wait, stall_checked_at_ + stall_.interval() - now);
     }
     if (grace_ends_) wait = std::min(wait, *grace_ends_ - now);
     if (runtime_ends_) wait = std::min(wait, *runtime_ends_ - now);
@@ -168,7 +168,8 @@ void Agent::carry_out(const Action& action) {
     }
     grace_ends_ = time_.now() + terminate->grace;
   } else if (std::holds_alternative<Kill>(action)) {
-    // Only while it runs: before, the worker may be making the container, and after, it removes it.
+    // Only while the process runs: before, the worker may be making the container; afterwards it
+    // removes the container.
     if (run_.process_started && !run_.exit_code) context_.container->kill_all();
   } else if (std::holds_alternative<Undo>(action)) {
     interruption_.order();
@@ -199,7 +200,7 @@ void Agent::work(Stage stage) {
 void Agent::carry_out_stages() {
   MutexLock lock(mutex_);
   for (;;) {
-    ordered_.wait(lock, [&]() REQUIRES(mutex_) { return work_ || over_; });
+    ordered_.wait(lock, [&]() REQUIRES(mutex_) { return work_ || worker_ends_; });
     if (!work_) return;
     const Stage stage = *work_;
     lock.unlock();
@@ -222,37 +223,38 @@ void Agent::await_worker() {
 void Agent::end_worker() {
   {
     const MutexLock lock(mutex_);
-    over_ = true;
+    worker_ends_ = true;
   }
   ordered_.notify_one();
   if (worker_.joinable()) worker_.join();
 }
 
-// Started when the lifecycle knows that the process runs, so that its exit is never reported before
-// its start.
+// Called once the lifecycle has recorded that the process runs, so that its exit is never reported
+// before its start.
 void Agent::watch_process() {
   meter_ = {};
-  looked_at_ = time_.now();  // a process that ends before the first check was not stalled
+  stall_checked_at_ = time_.now();  // a process that ends before the first check was not stalled
   process_runs_ = true;
   watcher_ = std::thread([this] {
     for (bool at_start = true;; at_start = false) {
-      // The API of jobs in queues shows no metrics, so they have no first point.
-      if (!(at_start && order_.spec.queue) && world_.clock.monotonic() >= meter_.due()) measure();
+      // Jobs in queues need no first point: their API shows no metrics.
+      if (!(at_start && order_.spec.queue) && world_.clock.monotonic() >= meter_.next_measurement())
+        measure();
       auto exited = context_.container->wait(kWatchInterval);
       if (exited && !*exited) {
-        note_largest_processes();
-        tell_activity();
-        tell(metric_files_.look(*context_.ml_tree, world_.clock.now()));
-        // A program that waits for bytes that will not arrive would wait forever.
+        record_largest_processes();
+        report_activity();
+        report_metrics(metric_files_.read_new(*context_.ml_tree, world_.clock.now()));
+        // Otherwise a program would wait forever for bytes that will not arrive.
         if (context_.input_failure.get()) context_.container->kill_all();
         continue;
       }
       process_runs_ = false;
-      // A short job's only point. The API of jobs in queues shows none.
+      // The only point of a short job; not for jobs in queues, see above.
       if (!meter_.measured() && !order_.spec.queue) measure();
-      metric_files_.look_last(*context_.ml_tree, world_.clock.now(),
+      metric_files_.read_rest(*context_.ml_tree, world_.clock.now(),
                               [this](std::vector<wire::MetricPoint> points) {
-                                tell(std::move(points));
+                                report_metrics(std::move(points));
                                 return !interruption_.ordered();
                               });
       if (exited) {
@@ -324,32 +326,33 @@ ProcessExited Agent::explain_exit(const containers::ContainerExit& exited) {
   return event;
 }
 
-void Agent::look_for_a_stall() {
+void Agent::check_stall() {
   const auto usage = context_.container->usage();
   if (!usage) return;
-  const auto news = stall_.look(context_.pump->bytes_read(), usage->cpu, time_.now());
-  if (!news) return;
+  const auto change = stall_.update(context_.pump->bytes_read(), usage->cpu, time_.now());
+  if (!change) return;
   wire::StateFact fact;
   fact.state = domain::HostState::running;
-  if (!news->empty()) fact.message = context_.host_name() + " " + *news;
-  world_.facts.say(news->empty() ? "the job continues" : "this host " + *news);
+  if (!change->empty()) fact.message = context_.host_name() + " " + *change;
+  world_.facts.say(change->empty() ? "the job continues" : "this host " + *change);
   world_.facts.state(std::move(fact));
 }
 
-void Agent::note_largest_processes() {
+void Agent::record_largest_processes() {
   if (order_.share.memory_bytes <= 0) return;
   const auto usage = context_.container->usage();
   if (!usage || usage->memory_bytes < order_.share.memory_bytes / 2) return;
   auto largest = context_.container->largest_processes(kLargestProcesses);
-  // While memory of a process that was just killed is being freed, the others are small.
+  // Ignores the moment after the kernel has killed the largest process: the remaining ones are
+  // small.
   int64_t bytes = 0;
   for (const auto& process : largest) bytes += process.bytes;
   if (bytes >= order_.share.memory_bytes / 4) largest_processes_ = std::move(largest);
 }
 
-void Agent::tell_activity() {
+void Agent::report_activity() {
   // Release 0.1.0 does not know the message.
-  if (!world_.say_now || order_.wire_version < 2) return;
+  if (!world_.send_now || order_.wire_version < 2) return;
   std::string table(kActivityTableBytes, '\0');
   const ssize_t got = ::pread(context_.activity_table.descriptor(), table.data(), table.size(), 0);
   table.resize(got > 0 ? size_t(got) : 0);
@@ -359,12 +362,12 @@ void Agent::tell_activity() {
   if (!calls.empty()) {
     if (const auto usage = context_.container->usage()) cpu = usage->cpu;
   }
-  if (auto activity = activity_.look(context_.pump->bytes_read(), read_activity(table),
-                                     world_.clock.monotonic(), calls, cpu))
-    world_.say_now(*std::move(activity));
+  if (auto activity = activity_.update(context_.pump->bytes_read(), read_activity(table),
+                                       world_.clock.monotonic(), calls, cpu))
+    world_.send_now(*std::move(activity));
 }
 
-void Agent::tell(std::vector<wire::MetricPoint> points) {
+void Agent::report_metrics(std::vector<wire::MetricPoint> points) {
   if (!points.empty()) world_.facts.points(std::move(points));
 }
 

@@ -31,19 +31,18 @@ namespace trainyard::agent {
 
 class Agent {
  public:
-  // `keys` are those that the world's object store uses; the agent fills them from the server's
-  // orders.
+  // `keys`: the keys that `world.objects` uses; the agent sets them from the server's orders.
   Agent(const wire::Order& order, const HostLayout& place, Dependencies& world, JobKeys& keys,
         bool died_before);
   ~Agent();
 
   // Passes a message of the server to the loop.
   void deliver(const wire::Message& message);
-  // Kills everything and ends, as after Refused.
+  // Kills all processes and ends the run, as after Refused.
   void fence();
 
-  // Runs until the server has the last fact (true), or has refused the attempt or fence() was
-  // called (false).
+  // Returns true when the server has the last fact; false when the server refused the attempt or
+  // fence() was called.
   bool run();
 
  private:
@@ -59,42 +58,41 @@ class Agent {
   Result<std::unique_ptr<containers::ExecProcess>> start_shell(const wire::OpenShell& order);
   ProcessExited explain_exit(const containers::ContainerExit& exited);
   void measure();
-  void tell(std::vector<wire::MetricPoint> points);
-  void look_for_a_stall();
-  void note_largest_processes();
-  void tell_activity();
+  void report_metrics(std::vector<wire::MetricPoint> points);
+  void check_stall();
+  void record_largest_processes();
+  void report_activity();
 
   const wire::Order& order_;
   Dependencies& world_;
   JobKeys& keys_;
   Interruption interruption_;
-  Greeting greeting_;
+  WelcomeLatch welcome_;
   StepContext context_;
   HostRun run_;
-  // confined to the watcher while it runs
-  UsageMeter meter_;
-  MetricFiles metric_files_;                                  // confined to the watcher
-  ActivityWatch activity_;                                    // confined to the watcher
-  std::atomic<bool> activity_forgotten_ = false;              // by the server: the link is new
+  UsageMeter meter_;                              // confined to the watcher while it runs
+  MetricFiles metric_files_;                      // confined to the watcher
+  ActivityWatch activity_;                        // confined to the watcher
+  std::atomic<bool> activity_forgotten_ = false;  // the server's, since the link is new
   std::vector<containers::ProcessMemory> largest_processes_;  // confined to the watcher
   bool left_ = false;
   bool dismissed_ = false;
   WatchedTime time_;  // of the loop: time during which the agent was suspended does not count
   std::optional<std::chrono::nanoseconds> grace_ends_;
   std::optional<std::chrono::nanoseconds> runtime_ends_;
-  std::chrono::nanoseconds looked_at_{};
+  std::chrono::nanoseconds stall_checked_at_{};
   StallWatch stall_;
 
   Mutex mutex_;
   ConditionVariable changed_;  // an event has arrived, or the worker is free
-  ConditionVariable ordered_;  // work_ or over_ was set
+  ConditionVariable ordered_;  // work_ or worker_ends_ has been set
   std::deque<Event> events_ GUARDED_BY(mutex_);
-  std::optional<Stage> work_ GUARDED_BY(mutex_);  // the stage whose steps the worker carries out
-  bool over_ GUARDED_BY(mutex_) = false;          // no more work follows
+  std::optional<Stage> work_ GUARDED_BY(mutex_);  // the worker carries out the steps of this stage
+  bool worker_ends_ GUARDED_BY(mutex_) = false;   // no further work follows
 
   std::atomic<bool> process_runs_ = false;
-  std::thread worker_;   // one for all stages, started with the first one
-  std::thread watcher_;  // of the process, while it runs
+  std::thread worker_;   // one thread for all stages, started with the first stage
+  std::thread watcher_;  // watches the process while it runs
   Shells shells_;
 };
 

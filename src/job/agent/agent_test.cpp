@@ -19,8 +19,8 @@ namespace {
 
 using domain::HostState;
 
-// Records the facts of an agent, and waits for them.
-class Said final : public Facts {
+// RecordedFacts records the facts of an agent and waits for them.
+class RecordedFacts final : public Facts {
  public:
   void state(wire::StateFact fact) override {
     const MutexLock lock(mutex_);
@@ -77,10 +77,10 @@ class Said final : public Facts {
   size_t largest_batch_ GUARDED_BY(mutex_) = 0;
 };
 
-// A container whose process is a function of the test.
-class Played final : public containers::Container {
+// ScriptedContainer runs a function of the test as the container's process.
+class ScriptedContainer final : public containers::Container {
  public:
-  struct Controls {  // the function's interface
+  struct Controls {  // passed to the function
     int output;
     const std::atomic<bool>& stop_requested;
     const std::atomic<bool>& killed;
@@ -92,7 +92,7 @@ class Played final : public containers::Container {
   };
   using Play = std::function<int(Controls&)>;
 
-  Played(Play play, int output) {
+  ScriptedContainer(Play play, int output) {
     thread_ = std::thread([this, play = std::move(play), output] {
       Controls controls{output, stop_requested_, killed_, largest_requested_};
       const int code = play(controls);
@@ -102,7 +102,7 @@ class Played final : public containers::Container {
       changed_.notify_all();
     });
   }
-  ~Played() override {
+  ~ScriptedContainer() override {
     kill_all();
     thread_.join();
   }
@@ -159,14 +159,15 @@ class AgentTest : public testing::Test {
   }
 
   // Starts the agent with this as the user's process; the server sends Welcome at once.
-  void start(Played::Play play) {
+  void start(ScriptedContainer::Play play) {
     play_ = std::move(play);
     world_.emplace(Dependencies{
         *objects_,
         [this](const containers::ContainerSpec& spec,
                int output) -> Result<std::unique_ptr<containers::Container>> {
           spec_ = spec;
-          return std::unique_ptr<containers::Container>(std::make_unique<Played>(play_, output));
+          return std::unique_ptr<containers::Container>(
+              std::make_unique<ScriptedContainer>(play_, output));
         },
         [](const std::string&, const std::string&) { return ok(); },
         [](const domain::Image&, const std::string&,
@@ -201,11 +202,11 @@ class AgentTest : public testing::Test {
   SeededRandom random_{1};
   os::TemporaryDirectory directory_;
   std::unique_ptr<objects::Objects> objects_ = objects::make_memory(clock_, random_);
-  Said said_;
+  RecordedFacts said_;
   JobKeys keys_;
   wire::Order order_;
   HostLayout place_;
-  Played::Play play_;
+  ScriptedContainer::Play play_;
   std::function<Result<void>()> volume_;
   containers::ContainerSpec spec_;
   std::optional<Dependencies> world_;
@@ -223,7 +224,7 @@ TEST_F(AgentTest, AJobTrainsAndUploadsItsModel) {
   channel.s3_uri = "s3://data/in/";
   order_.spec.channels = {channel};
   order_.spec.metrics = {{"loss", "loss=([0-9.]+)"}};
-  start([this](Played::Controls& controls) {
+  start([this](ScriptedContainer::Controls& controls) {
     EXPECT_EQ(*os::read_file(ml("input/data/train/a.csv")), "1,2");
     EXPECT_EQ(*os::read_file(ml("input/data/train-manifest")),
               R"([{"prefix":"s3://data/in/"},"a.csv"])");
@@ -249,7 +250,7 @@ TEST_F(AgentTest, AJobTrainsAndUploadsItsModel) {
 
 TEST_F(AgentTest, SettingsWithoutEffectAreInTheLogOfTheFirstHost) {
   order_.spec.notes = {"VpcConfig has no effect here: hosts share a network"};
-  start([](Played::Controls& controls) {
+  start([](ScriptedContainer::Controls& controls) {
     controls.print("ready\n");
     return 0;
   });
@@ -263,29 +264,29 @@ TEST_F(AgentTest, SettingsWithoutEffectAreNotInTheLogsOfOtherHosts) {
   order_.spec.notes = {"VpcConfig has no effect here: hosts share a network"};
   order_.spec.groups[0].count = 2;
   order_.host = 1;
-  start([](Played::Controls&) { return 0; });
+  start([](ScriptedContainer::Controls&) { return 0; });
   finish();
   EXPECT_TRUE(said_.lines().empty());
 }
 
-TEST_F(AgentTest, ItsAddressIsReportedOnce) {
+TEST_F(AgentTest, ReportsItsAddressOnce) {
   place_.address = "10.1.0.2";
-  start([](Played::Controls&) { return 0; });
+  start([](ScriptedContainer::Controls&) { return 0; });
   finish();
   for (const auto& fact : said_.states())
     EXPECT_EQ(fact.address, fact.state == HostState::preparing ? "10.1.0.2" : "");
 }
 
-TEST_F(AgentTest, AServerOfTheFirstReleaseIsSentNoAddress) {
+TEST_F(AgentTest, SendsNoAddressToAServerOfTheFirstRelease) {
   place_.address = "10.1.0.2";
   order_.wire_version = 1;
-  start([](Played::Controls&) { return 0; });
+  start([](ScriptedContainer::Controls&) { return 0; });
   finish();
   for (const auto& fact : said_.states()) EXPECT_EQ(fact.address, "");
 }
 
 TEST_F(AgentTest, AFailureKeepsOutputDataOnly) {
-  start([this](Played::Controls&) {
+  start([this](ScriptedContainer::Controls&) {
     leave("model/w.bin", "weights");
     leave("output/data/report", "text");
     leave("output/failure", "no such column\n");
@@ -300,7 +301,7 @@ TEST_F(AgentTest, AFailureKeepsOutputDataOnly) {
 }
 
 TEST_F(AgentTest, OutOfMemoryNamesTheLimit) {
-  start([](Played::Controls& controls) {
+  start([](ScriptedContainer::Controls& controls) {
     controls.out_of_memory = true;
     return 137;
   });
@@ -309,7 +310,7 @@ TEST_F(AgentTest, OutOfMemoryNamesTheLimit) {
 }
 
 TEST_F(AgentTest, OutOfMemoryNamesTheLargestProcess) {
-  start([](Played::Controls& controls) {
+  start([](ScriptedContainer::Controls& controls) {
     while (!controls.largest_requested) std::this_thread::yield();
     controls.out_of_memory = true;
     return 137;
@@ -321,7 +322,7 @@ TEST_F(AgentTest, OutOfMemoryNamesTheLargestProcess) {
 }
 
 TEST_F(AgentTest, ASignalIsDescribedBeforeTheLastLines) {
-  start([](Played::Controls& controls) {
+  start([](ScriptedContainer::Controls& controls) {
     for (int i = 0; i < 100; ++i) controls.print("step " + std::to_string(i) + "\n");
     return 139;
   });
@@ -331,8 +332,8 @@ TEST_F(AgentTest, ASignalIsDescribedBeforeTheLastLines) {
   EXPECT_TRUE(message.ends_with("\nstep 99")) << message;
 }
 
-TEST_F(AgentTest, AStopTerminatesThenUploadsTheModel) {
-  start([this](Played::Controls& controls) {
+TEST_F(AgentTest, AStopEndsTheProcessAndUploadsTheModel) {
+  start([this](ScriptedContainer::Controls& controls) {
     controls.print("ready\n");
     while (!controls.stop_requested) std::this_thread::yield();
     leave("model/w.bin", "saved");
@@ -345,7 +346,7 @@ TEST_F(AgentTest, AStopTerminatesThenUploadsTheModel) {
 }
 
 TEST_F(AgentTest, AProcessThatIgnoresTheStopIsKilled) {
-  start([](Played::Controls& controls) {
+  start([](ScriptedContainer::Controls& controls) {
     controls.print("ready\n");
     while (!controls.killed) std::this_thread::yield();
     return 0;
@@ -356,8 +357,8 @@ TEST_F(AgentTest, AProcessThatIgnoresTheStopIsKilled) {
   EXPECT_TRUE(has(kModel));
 }
 
-TEST_F(AgentTest, ARefusalKillsAndLeavesNothing) {
-  start([](Played::Controls& controls) {
+TEST_F(AgentTest, ARefusalKillsTheProcessAndRemovesTheHostsFiles) {
+  start([](ScriptedContainer::Controls& controls) {
     controls.print("ready\n");
     while (!controls.killed) std::this_thread::yield();
     return 0;
@@ -372,7 +373,7 @@ TEST_F(AgentTest, ARefusalKillsAndLeavesNothing) {
 TEST_F(AgentTest, ALaterHostStagesItsFiles) {
   order_.spec.groups[0].count = 2;
   order_.host = 1;
-  start([this](Played::Controls&) {
+  start([this](ScriptedContainer::Controls&) {
     leave("model/same", "two");
     leave("output/data/o", "two");
     return 0;
@@ -397,7 +398,7 @@ TEST_F(AgentTest, TheFirstHostMergesStagedFiles) {
   ASSERT_TRUE(tar->finish());
   ASSERT_TRUE(objects::write_all(*objects_, "out", "s/algo-2.model.tar", tar_bytes));
   order_.spec.groups[0].count = 3;
-  start([this](Played::Controls&) {
+  start([this](ScriptedContainer::Controls&) {
     leave("model/same", "one");
     return 0;
   });
@@ -412,7 +413,7 @@ TEST_F(AgentTest, TheFirstHostMergesStagedFiles) {
 
 TEST_F(AgentTest, AFailedGangUploadsNoModel) {
   order_.spec.groups[0].count = 2;
-  start([this](Played::Controls&) {
+  start([this](ScriptedContainer::Controls&) {
     leave("model/w", "one");
     return 0;
   });
@@ -424,7 +425,7 @@ TEST_F(AgentTest, AFailedGangUploadsNoModel) {
 
 TEST_F(AgentTest, AMissingOutputBucketIsTheUsersFault) {
   order_.spec.output_uri = "s3://nowhere/models";
-  start([](Played::Controls&) { return 0; });
+  start([](ScriptedContainer::Controls&) { return 0; });
   const auto last = finish();
   EXPECT_EQ(last.fault, domain::Fault::client);
   EXPECT_TRUE(last.message.starts_with("Artifact upload failed: s3://nowhere/models: "))
@@ -433,7 +434,7 @@ TEST_F(AgentTest, AMissingOutputBucketIsTheUsersFault) {
 
 TEST_F(AgentTest, AMissingImageIsTheUsersFault) {
   order_.image.kind = domain::Image::Kind::oci;
-  start([](Played::Controls&) { return 0; });
+  start([](ScriptedContainer::Controls&) { return 0; });
   EXPECT_EQ(finish().fault, domain::Fault::client);
 }
 
@@ -441,7 +442,7 @@ TEST_F(AgentTest, FailuresOfBatchJobsHaveTheNameForRetryRules) {
   order_.spec.queue.emplace();
   order_.spec.contract = domain::Contract::plain;
   order_.image.kind = domain::Image::Kind::oci;
-  start([](Played::Controls&) { return 0; });
+  start([](ScriptedContainer::Controls&) { return 0; });
   const auto last = finish();
   EXPECT_TRUE(last.message.starts_with("CannotPullContainerError: The image ")) << last.message;
 }
@@ -451,15 +452,15 @@ TEST_F(AgentTest, AChannelNamedLikeItsParentIsRefused) {
   channel.name = "..";
   channel.s3_uri = "s3://data/in/";
   order_.spec.channels = {channel};
-  start([](Played::Controls&) { return 0; });
+  start([](ScriptedContainer::Controls&) { return 0; });
   EXPECT_EQ(finish().fault, domain::Fault::client);
 }
 
 // Forty regexes that match every line of a flood: their points are sent in frames that fit.
-TEST_F(AgentTest, AFloodOfMetricsIsCutIntoBatches) {
+TEST_F(AgentTest, SplitsManyMetricsIntoBatches) {
   for (int i = 0; i < 40; ++i)
     order_.spec.metrics.push_back({std::string(200, 'm') + std::to_string(i), "([0-9])"});
-  start([](Played::Controls& controls) {
+  start([](ScriptedContainer::Controls& controls) {
     std::string lines;
     for (int i = 0; i < 5000; ++i) lines += "1\n";
     for (int i = 0; i < 2; ++i) controls.print(lines);
@@ -484,7 +485,7 @@ TEST_F(AgentTest, NothingIsReadThroughReplacedDirectories) {
   ASSERT_TRUE(
       os::write_file(machine.path() + "/1.json", R"({"MetricName": "secret", "Value": 1})"));
   order_.spec.checkpoint = {"s3://out/ckpt", "/opt/ml/checkpoints"};
-  start([&](Played::Controls&) {
+  start([&](ScriptedContainer::Controls&) {
     for (const char* name :
          {"model", "output/data", "output/intermediate", "output/metrics/sagemaker", "checkpoints"})
       replace_by_link(ml(name), machine.path());
@@ -514,7 +515,7 @@ TEST_F(AgentTest, NothingIsReadThroughReplacedDirectories) {
 TEST_F(AgentTest, TheFailureFileIsNotReadThroughALink) {
   const os::TemporaryDirectory machine;
   ASSERT_TRUE(os::write_file(machine.path() + "/failure", "the secret"));
-  start([&](Played::Controls& controls) {
+  start([&](ScriptedContainer::Controls& controls) {
     replace_by_link(ml("output"), machine.path());
     controls.print("last words\n");
     return 1;
@@ -525,11 +526,11 @@ TEST_F(AgentTest, TheFailureFileIsNotReadThroughALink) {
 }
 
 // The machine's own disk has no limit for one job.
-TEST_F(AgentTest, AllThatAJobMayWriteLiesOnItsVolume) {
+TEST_F(AgentTest, AllWritablePathsAreOnTheVolume) {
   volume_ = [] { return ok(); };
   order_.spec.checkpoint = {"s3://out/ckpt", "/ckpt"};
   order_.spec.tensorboard = {"s3://out/board", "/board"};
-  start([](Played::Controls&) { return 0; });
+  start([](ScriptedContainer::Controls&) { return 0; });
   finish();
   std::string writable;
   for (const auto& mount : spec_.mounts) {
@@ -544,7 +545,7 @@ TEST_F(AgentTest, AJobWithoutAVolumeWritesToMemoryOnly) {
   if (::geteuid() != 0) GTEST_SKIP() << "mounting needs root";
   order_.spec.contract = domain::Contract::plain;
   order_.spec.arguments = {"true"};
-  start([this](Played::Controls&) {
+  start([this](ScriptedContainer::Controls&) {
     for (const auto& mount : spec_.mounts)
       EXPECT_TRUE(mount.read_only || !os::write_file(mount.source, std::string(1 << 20, 'x')));
     return 0;
@@ -553,13 +554,13 @@ TEST_F(AgentTest, AJobWithoutAVolumeWritesToMemoryOnly) {
   EXPECT_TRUE(os::list_directory(directory_.path())->empty());
 }
 
-TEST_F(AgentTest, UndoMayRunTwiceAndWithoutItsStep) {
-  start([](Played::Controls&) { return 0; });
+TEST_F(AgentTest, UndoMayRunTwiceOrWithoutItsStep) {
+  start([](ScriptedContainer::Controls&) { return 0; });
   finish();
   Interruption interruption;
-  Greeting greeting;
-  StepContext context{order_, place_, *world_, keys_, interruption, greeting, false,
-                      {},     {},     {},      {},    {},           {},       {}};
+  WelcomeLatch welcome;
+  StepContext context{order_, place_, *world_, keys_, interruption, welcome, false,
+                      {},     {},     {},      {},    {},           {},      {}};
   undo_all(context);
   undo_all(context);
   EXPECT_EQ(os::list_directory(directory_.path())->size(), 0u);

@@ -21,7 +21,7 @@ constexpr std::string_view kCommandHead = "Executing command: ";
 constexpr std::string_view kTorchLoggers[] = {"torch.distributed.elastic",
                                               "torch/distributed/elastic"};
 constexpr std::string_view kTorchReport = "failed (exitcode: ";
-// They say that a process of theirs failed.
+// Exceptions of launchers, which say that one of their processes failed.
 constexpr std::string_view kLauncherErrors[] = {
     "subprocess.CalledProcessError",
     "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"};
@@ -62,7 +62,8 @@ bool is_exception(std::string_view line) {
   return identifier && !last.empty() && last[0] >= 'A' && last[0] <= 'Z';
 }
 
-// Removes "++ ", with which the SDK's shell script traces its commands. Nothing: another line.
+// Removes the "++ " with which the SDK's shell script traces its commands; nullopt: not such a
+// line.
 std::optional<std::string_view> traced(std::string_view line) {
   const size_t pluses = line.find_first_not_of('+');
   if (pluses == line.npos || pluses < 2 || line[pluses] != ' ') return {};
@@ -82,7 +83,7 @@ struct Exception {
   size_t traceback = 0, line = 0;
 };
 
-// The last exception before `end` that is not a launcher's.
+// Finds the last exception before line `end` that no launcher raised.
 std::optional<Exception> find_exception(const std::vector<std::string_view>& lines, size_t end) {
   for (size_t head = end; head-- > 0;) {
     if (!lines[head].starts_with(kTracebackHead)) continue;
@@ -108,7 +109,8 @@ std::string joined(const std::vector<std::string_view>& lines, size_t begin, siz
   return text;
 }
 
-// The last line that the script printed before `end`, then its command and the lines before it.
+// Returns the last line that the script printed before `end`, followed by its command and the lines
+// before.
 std::string last_message(const std::vector<std::string_view>& lines, size_t end) {
   size_t begin = end;
   while (begin > 0 && !lines[begin - 1].starts_with(kCommandHead)) --begin;

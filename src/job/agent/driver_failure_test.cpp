@@ -25,7 +25,7 @@ std::string after(const std::string& script) {
          "++ handle_error\n++ EXIT_STATUS=1\nAn error occurred with exit code 1\n";
 }
 
-TEST(DriverFailure, IsRecognised) {
+TEST(DriverFailure, RecognisesTheDriversOwnTexts) {
   EXPECT_TRUE(is_driver_failure(kDriverFailure));
   EXPECT_TRUE(is_driver_failure(kShellFailure));
   EXPECT_FALSE(is_driver_failure(""));
@@ -36,7 +36,7 @@ TEST(DriverFailure, IsRecognised) {
       << "the script's own command";
 }
 
-TEST(ScriptFailure, IsTheExceptionFirst) {
+TEST(ScriptFailure, StartsWithTheException) {
   EXPECT_EQ(script_failure(after("epoch 1\n"
                                  "Traceback (most recent call last):\n"
                                  "File \"/opt/ml/input/data/code/train.py\", line 9, in <module>\n"
@@ -55,7 +55,7 @@ TEST(ScriptFailure, IsTheExceptionFirst) {
             "ValueError: no such column");
 }
 
-TEST(ScriptFailure, IsNotALaunchersFailure) {
+TEST(ScriptFailure, SkipsExceptionsOfLaunchers) {
   const std::string found = script_failure(
       after("[rank1]: Traceback (most recent call last):\n"
             "[rank1]:   File \"train.py\", line 5, in <module>\n"
@@ -116,7 +116,7 @@ TEST(ScriptFailure, ErrorsOfTheScriptHaveNoHintOfTheDriver) {
   EXPECT_TRUE(found.starts_with("ModuleNotFoundError: No module named 'paramiko'\n")) << found;
 }
 
-TEST(ScriptFailure, IsTheLastLineWithoutAnException) {
+TEST(ScriptFailure, WithoutAnExceptionIsTheLastLine) {
   EXPECT_EQ(script_failure(after("tar: no such file\n")),
             "tar: no such file\nExecuting command: /usr/bin/python3 train.py");
   EXPECT_EQ(script_failure(after("")), "Executing command: /usr/bin/python3 train.py");
@@ -167,7 +167,7 @@ TEST(ScriptFailure, LeavesOutTheTraceOfTheShell) {
             "Executing command: echo one; ls /nothing\none");
 }
 
-TEST(ScriptFailure, IsTheReason) {
+TEST(ScriptFailure, IsTheExitReason) {
   const ProcessEnd end{.failure = kDriverFailure,
                        .last_output = after("Traceback (most recent call last):\n"
                                             "File \"train.py\", line 1, in <module>\n"

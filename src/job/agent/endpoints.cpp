@@ -16,7 +16,7 @@ constexpr const char* kObjectsPort = "4567";
 constexpr size_t kCredentialsConnectionsMax = 256;
 constexpr Duration kStopGrace = 100ms;
 
-// Compares in the same time for any wrong text.
+// Compares two texts in a time that depends on the length of `a` only.
 bool same(std::string_view a, std::string_view b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < a.size(); ++i)

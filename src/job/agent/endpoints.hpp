@@ -1,15 +1,16 @@
-// Serves the platform's endpoints to a job: sockets in its network namespace on the link-local
-// address, served from here.
+// Serves the platform's endpoints to a job, through sockets on the link-local address in the job's
+// network namespace.
 //
 //   169.254.170.2:80    /v2/credentials/ID: the job's temporary keys, in the form of the AWS SDKs
 //   169.254.170.2:4566  the API (and the embedded object store), bytes relayed unchanged
 //   169.254.170.2:4567  another object store that speaks plain HTTP, where one is configured
 //
-// The credentials' path holds 128 random bits and is sufficient for access. A token in the request,
-// which the environment has too, must be correct. The job gets the own URL of an object store that
-// speaks TLS: a relay's address would not match its certificate.
+// The path of the credentials contains 128 random bits and is sufficient for access. A request may
+// also send the token from the job's environment; a wrong token is rejected. An object store that
+// speaks TLS is not relayed, since a relay's address would not match its certificate: the job gets
+// the store's own URL.
 //
-// The servers behind the sockets are made on the first connection.
+// The servers behind the sockets start with the first connection.
 //
 // Threads: their own. Lifetime: `keys` must outlive them; destruction closes everything.
 // Errors: those of networks/network_namespace.hpp.
@@ -39,8 +40,8 @@ Result<std::unique_ptr<Endpoints>> open_endpoints(const wire::Order& order,
                                                   const std::string& network_namespace,
                                                   const JobKeys& keys, Random& random);
 
-// Returns the response of the credentials endpoint. Pure; for its handler and tests. `path` has the
-// form "/v2/credentials/ID".
+// Returns the response of the credentials endpoint, for its handler and tests. Pure.
+// `expected_path` has the form "/v2/credentials/ID".
 struct CredentialsAnswer {
   int status = 200;
   std::string body;

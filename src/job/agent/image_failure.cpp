@@ -10,7 +10,7 @@ namespace {
 using containers::ImageFault;
 using ImageKind = domain::Image::Kind;
 
-// of an error that has no text of its own here; the job's log has all of it
+// The limit for the text of an error without a text here. The job's log has the complete text.
 constexpr size_t kCauseBytesMax = 300;
 
 domain::ImageName parts_of(const std::string& name) {
@@ -52,14 +52,14 @@ std::string cause_of(const domain::Image& image, const Error& error) {
   return shorten(error.message, kCauseBytesMax);
 }
 
-// The entry of the server's configuration that replaces an image of AWS's.
+// Returns the entry of the server's configuration that replaces an image of AWS's.
 std::string entry_for(const std::string& name) {
   return "[images.\"" + parts_of(name).repository +
          "\"] in the server's configuration replaces it, by this machine's own system (runtime = "
          "\"machine\") or by another image (image = \"HOST/NAME:TAG\")";
 }
 
-// "" where the cause says it all.
+// Returns what the user can do; "" where the cause is sufficient.
 std::string help_for(const domain::Image& image, const std::string& name, const Error& error) {
   const bool registry = image.kind == ImageKind::registry;
   const std::string pull = "`trainyard pull " + name + "`";

@@ -11,13 +11,13 @@
 
 namespace trainyard::agent {
 
-// `name`: as in the request. `error`: of containers::unpack_image. The fault is the user's, except
-// when a registry other than AWS's is unavailable, or the machine fails: then the job is tried
-// again.
+// `name`: as in the request. `error`: from containers::unpack_image. The fault is the user's,
+// except when a registry other than AWS's is unavailable, or the machine fails: then the job is
+// retried.
 Failure image_failure(const domain::Image& image, const std::string& name, const Error& error);
 
-// Returns what is to be added to the error of a program that was not found: "" unless the machine's
-// own system replaces the named image, which AWS would have pulled.
+// Returns a hint for "program not found" errors: "" unless the job runs on the machine's own system
+// in place of the image that AWS would have pulled.
 std::string replaced_image_hint(const domain::Image& image, const std::string& name);
 
 }  // namespace trainyard::agent

@@ -42,7 +42,7 @@ TEST(ImageFailure, AnImageOfAwsIsTheUsersFaultAndNamesTheEntryThatReplacesIt) {
       << refused.message;
 }
 
-TEST(ImageFailure, AnotherRegistryThatIsUnavailableIsTriedAgain) {
+TEST(ImageFailure, AnUnavailableRegistryThatIsNotAwsIsRetried) {
   const auto failure =
       in_registry("yard.lan:5000/mine:v1", Kind::unavailable, ImageFault::unreachable);
   EXPECT_EQ(failure.fault, domain::Fault::internal);
@@ -73,7 +73,7 @@ TEST(ImageFailure, EachCauseHasItsRemedy) {
             "machine; `apt-get install skopeo` installs it");
 }
 
-TEST(ImageFailure, AnUnknownCauseIsShownShortened) {
+TEST(ImageFailure, ShortensTheTextOfAnUnknownCause) {
   const auto failure =
       image_failure(image_of(ImageKind::oci, "/srv/image"), "mine",
                     corrupt("reading the image's blob: " + std::string(5000, 'x')));
@@ -84,7 +84,7 @@ TEST(ImageFailure, AnUnknownCauseIsShownShortened) {
   EXPECT_LT(failure.message.size(), 400u);
 }
 
-TEST(ImageFailure, OnlyAReplacedImageOfAwsIsExplained) {
+TEST(ImageFailure, HintsOnlyAtReplacedImagesOfAws) {
   domain::Image machine;
   EXPECT_EQ(replaced_image_hint(machine, "trainyard/host"), "");
   machine.note = "The image is AWS's and is not pulled";

@@ -10,7 +10,7 @@
 namespace trainyard::agent {
 namespace {
 
-// The init answers at once, unless the machine swaps.
+// The time limit for the init's report, which arrives at once unless the machine swaps.
 constexpr Duration kReportMax = 60s;
 
 constexpr std::string_view kInits[] = {"catatonit", "docker-init", "dumb-init",
@@ -45,7 +45,7 @@ Result<std::unique_ptr<containers::Container>> start_with_init(const StartContai
   auto pair = TRY(os::PacketSocket::pair());
   spec.input = pair.second.descriptor();
   auto container = TRY(start(spec, writing.release()));
-  pair.second.close();  // so that the end of the init is noticed
+  pair.second.close();  // so that receiving ends when the init ends
   const auto packet = pair.first.receive(kReportMax);
   if (!packet || !*packet)
     return unavailable("starting the program: the container's init " +

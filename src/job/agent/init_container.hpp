@@ -1,6 +1,6 @@
-// Starts containers with trainyard-entry as their init: it is PID 1, starts the program, forwards
-// signals and reaps orphans (entry/init.hpp). A program that is itself PID 1 and has no handler
-// ignores a stop signal, so that stopping it takes the whole grace period.
+// Starts containers with trainyard-entry as their init: PID 1, which starts the program, forwards
+// signals and reaps orphans (entry/init.hpp). Without an init the program would be PID 1; then it
+// would ignore a stop signal unless it has a handler, and run until the end of the grace period.
 //
 // Threads: callable from anywhere. Errors: those of containers::start_container.
 #pragma once
@@ -17,8 +17,8 @@ namespace trainyard::agent {
 using StartContainer = std::function<Result<std::unique_ptr<containers::Container>>(
     const containers::ContainerSpec&, int output)>;
 
-// True for entry, and for the inits that images bring along (s6-overlay's is `/init`), which do the
-// same work and mostly insist on being the first process.
+// True for entry, and for the inits that images contain (s6-overlay's is `/init`): they do the same
+// work, and most of them refuse to run unless they are the first process.
 bool is_init(const std::string& program);
 
 // Returns once the program runs. `entry_program`: entry's path on the machine.

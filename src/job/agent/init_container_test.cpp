@@ -51,7 +51,7 @@ class StartWithInit : public testing::Test {
   bool ended_ = false;
 };
 
-TEST_F(StartWithInit, RunsTheProgramBelowIt) {
+TEST_F(StartWithInit, RunsTheProgramBelowTheInit) {
   const auto container = start(report(contract::Started{}));
   ASSERT_TRUE(container) << container.error().message;
   EXPECT_EQ(made_.arguments,
@@ -70,7 +70,7 @@ TEST_F(StartWithInit, MountsTheInitOnce) {
   EXPECT_EQ(made_.mounts.size(), 1u);
 }
 
-TEST_F(StartWithInit, ReportsAProgramThatIsMissing) {
+TEST_F(StartWithInit, ReportsAMissingProgram) {
   const auto container =
       start(report(contract::NotStarted{"executable file `train` not found in $PATH"}));
   ASSERT_FALSE(container);
@@ -85,7 +85,7 @@ TEST_F(StartWithInit, RejectsInvalidReportsOfTheInit) {
   EXPECT_EQ(start("not JSON").error().kind, Kind::invalid);
 }
 
-TEST(IsInit, KnowsThoseThatImagesBring) {
+TEST(IsInit, RecognisesTheInitsOfImages) {
   for (const char* init : {"/init", "/usr/bin/tini", "tini", "/sbin/init", "/opt/trainyard/entry",
                            "/usr/local/bin/dumb-init", "/lib/systemd/systemd"})
     EXPECT_TRUE(is_init(init)) << init;

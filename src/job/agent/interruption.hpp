@@ -1,4 +1,4 @@
-// Tells a running step to end early; the step checks it between parts of its work.
+// Interrupts a running step: the step checks it between parts of its work and ends early.
 //
 // Threads: order() from anywhere; steps call check() between two parts of their work.
 #pragma once
@@ -14,7 +14,7 @@ class Interruption {
   void order() { ordered_ = true; }
   void clear() { ordered_ = false; }
   bool ordered() const { return ordered_; }
-  // Errors: cancelled, once it was ordered.
+  // Errors: cancelled, after order().
   Result<void> check() const {
     if (ordered_) return cancelled("interrupted");
     return {};

@@ -9,9 +9,9 @@ namespace trainyard::agent {
 
 contract::HostConfig host_config(const wire::Order& order);
 
-// Returns the container's environment, weakest first: the contract's, the image's own, the order's,
-// `own`, the egress proxies, the request's. AWS's SDKs in it must not send requests for us through
-// a proxy.
+// Returns the container's environment. Later sources override earlier ones: the contract, the
+// image, the order, `own`, the egress proxies, the request. The requests of AWS's SDKs to this
+// platform bypass the proxies.
 std::map<std::string, std::string> container_environment(
     const wire::Order& order, const contract::EndpointConfig& endpoint,
     const std::map<std::string, std::string>& image_environment,
@@ -20,12 +20,13 @@ std::map<std::string, std::string> container_environment(
 // Returns "1.0 GiB memory limit (1/2 of ml.m5.large)".
 std::string memory_limit_text(const wire::Order& order);
 
-// Returns /etc/hosts from the host table, and /etc/resolv.conf from the config or, without one,
-// from the machine's own, as far as its servers can be reached from another network namespace.
+// Returns the content of /etc/hosts.
 std::string hosts_file(std::string_view host_table);
 // Returns the address of a name in a host table; "" if it is missing.
 std::string address_in(std::string_view host_table, std::string_view name);
-// `through`: a name server that forwards to the machine's; "" = there is none.
+// Returns the content of /etc/resolv.conf: from the config or, without one, the machine's own name
+// servers, as far as they can be reached from another network namespace. `through`: a name server
+// that forwards to the machine's; "" = none.
 std::string resolver_file(const domain::EgressSettings& egress_settings,
                           std::string_view of_machine, std::string_view through = {});
 

@@ -48,7 +48,7 @@ TEST(JobConfig, DescribesShares) {
   EXPECT_EQ(memory_limit_text(order), "3.0 GiB memory limit (of the 8.0 GiB of ml.c5.xlarge)");
 }
 
-TEST(JobConfig, HostsAndResolver) {
+TEST(JobConfig, MakesTheHostsAndResolverFiles) {
   EXPECT_EQ(hosts_file("10.0.0.2 algo-1"), "127.0.0.1 localhost\n10.0.0.2 algo-1\n");
   EXPECT_EQ(hosts_file("127.0.0.1 localhost\n"), "127.0.0.1 localhost\n");
   EXPECT_EQ(resolver_file({}, "# c\nnameserver 127.0.0.53\nnameserver 10.0.0.1\nsearch x\n"),
@@ -61,7 +61,7 @@ TEST(JobConfig, HostsAndResolver) {
   EXPECT_EQ(resolver_file(egress_settings, "nameserver 10.0.0.1\n"), "nameserver 9.9.9.9\n");
 }
 
-TEST(Endpoints, CredentialsAreAnsweredByPathAndToken) {
+TEST(Endpoints, ReturnsCredentialsForTheRightPathAndToken) {
   wire::Credentials keys{"AKIA", "secret", "session", from_milliseconds(1'763'631'900'000)};
   const auto request = [&](std::string_view method, std::string_view path, std::string_view token,
                            bool ready = true) {

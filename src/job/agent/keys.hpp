@@ -1,4 +1,4 @@
-// Holds the job's temporary keys, as the server last sent them.
+// Holds the latest temporary keys that the server sent for the job.
 //
 // Threads: callable from anywhere.
 #pragma once

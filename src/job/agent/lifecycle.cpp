@@ -70,8 +70,8 @@ class HostLifecycle {
 
   Result<Decision> on_event(const StepsDone& done) {
     if (!run_.begun) return cannot("steps done before begin");
-    // A stop arrived while the host was still being prepared: the process never ran, so nothing
-    // is drained or uploaded.
+    // A stop arrived during the preparation: the process never ran, so there is nothing to drain
+    // or upload.
     if (run_.stage < Stage::run && run_.stop != StopCause::none) return finish(done);
     switch (run_.stage) {
       case Stage::prepare:
@@ -153,8 +153,8 @@ class HostLifecycle {
   Result<Decision> on_event(const StopOrdered& order) {
     if (run_.stage >= Stage::report) return decided();
     const bool first = run_.stop == StopCause::none;
-    // The first order's grace counts, unless a later one ends it; that the gang has failed is
-    // recorded at any time.
+    // The grace period of the first order applies, unless a later order ends it. A failure of the
+    // gang is recorded at any time.
     if (first || order.cause == StopCause::host_failed) run_.stop = order.cause;
     if (first || order.grace < run_.grace) run_.grace = order.grace;
     // In drain the process has ended by itself, but its results may have to be dropped; in upload,
@@ -172,7 +172,7 @@ class HostLifecycle {
         act(Kill{});
     } else if (run_.stage == Stage::upload) {
       if (run_.upload_ordered && order.cause == StopCause::interrupted) act(Interrupt{});
-      order_upload_when_ready();  // no peers left to wait for
+      order_upload_when_ready();  // the wait for peers is over
     }
     return decided();
   }
@@ -206,7 +206,7 @@ class HostLifecycle {
   }
 
   Result<Decision> on_event(const Dismissed&) {
-    // The host has ended without this agent's report, so another one has run it.
+    // The host has ended without a report from this agent, so another agent has run it.
     if (run_.stage < Stage::report) return on_event(Fenced{});
     if (run_.stage != Stage::report) return decided();
     run_.stage = Stage::gone;
@@ -230,7 +230,7 @@ class HostLifecycle {
   void report_draining(const ProcessExited& exited) {
     auto draining = fact(HostState::draining, run_.failure ? exited.reason : "");
     draining.exit_code = exited.code;
-    // The kind of the fault decides whether the job is tried again.
+    // The kind of the fault decides whether the job is retried.
     if (run_.failure) draining.fault = exited.fault;
     draining.stopped = run_.stopped;
     act(Report{std::move(draining)});
@@ -272,7 +272,7 @@ class HostLifecycle {
 
 }  // namespace
 
-HostRun run_of(const wire::Order& order) {
+HostRun initial_run(const wire::Order& order) {
   HostRun run;
   run.host = order.host;
   // Plain containers have no results to merge.

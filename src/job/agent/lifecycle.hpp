@@ -4,10 +4,11 @@
 //   prepare --> pull --> mount --> run --> drain --> upload --> report --> gone
 //      |          |        |        |        ^          ^          ^
 //      |          |        |        +--exit--+          |          |
-//      |          |        |        |  (a failure of drain continues with upload, so that output data
-//                                      is kept)
+//      |          |        |        |                              |
 //      +----------+--------+--------+---- failed or stopped before the process ran ----+
 //   any --fenced--> gone
+//
+//   After a failure of drain, upload follows as well, so that output data is kept.
 //
 //   stage     its work                                              the fact when it begins
 //   prepare   directories, temporary keys                           preparing
@@ -25,8 +26,8 @@
 // API does not show these states) omits the facts in between: downloading, uploading, and draining
 // unless it has failed.
 //
-// Events of our own steps that cannot occur in a stage are conflicts. A server's message may arrive
-// at any time, twice, or late: it is remembered or ignored, never an error.
+// An event of the agent's own steps that cannot occur in a stage is a conflict. A message of the
+// server may arrive at any time, twice, or late: it is stored or ignored, never an error.
 //
 // Threads: pure. Errors: conflict, naming stage and event.
 #pragma once
@@ -53,44 +54,44 @@ struct Failure {
   std::string message;  // for FailureReason, without its first word
 };
 
-// The state of a host's run that decisions read. Made by run_of(); changed only by next().
+// The state of a host's run that decisions read. Made by initial_run(); changed only by next().
 struct HostRun {
   domain::HostIndex host = 0;
-  uint32_t hosts = 1;         // hosts that upload together
+  uint32_t hosts = 1;         // the hosts whose results are merged
   bool follows_main = false;  // its process starts when another host's runs
   bool quiet = false;         // the states between its start and its end are not reported
 
   Stage stage = Stage::prepare;
-  bool begun = false;  // the first stage's work was ordered
+  bool begun = false;  // the work of the first stage was ordered
   bool main_runs = false;
   bool start_ordered = false;  // in run: false while it waits for the main host
   bool process_started = false;
   bool upload_ordered = false;  // in upload: false while the first host waits for its peers
   domain::StopCause stop = domain::StopCause::none;
   Duration grace{};
-  // The order that ended the run, or its upload, early.
+  // The stop that ended the run, or its upload, early.
   domain::StopCause stopped = domain::StopCause::none;
   std::optional<int> exit_code;
   std::optional<Failure> failure;  // the first one: later ones are its consequences
   std::string staged_model;
   std::optional<std::vector<std::string>> peers;  // from PeersDrained
 
-  // True if the model is to be uploaded: after an exit with 0 or a stop by user or deadline; not
-  // for a failed gang, nor for an interrupted one, which starts again from its checkpoints.
+  // True if the model must be uploaded: after exit code 0, or a stop by the user or a deadline. Not
+  // after a failure of the gang, nor after an interruption: the gang starts again from checkpoints.
   bool keeps_model() const {
     return !failure && stop != domain::StopCause::host_failed &&
            stop != domain::StopCause::interrupted;
   }
   bool merges() const { return host == 0 && hosts > 1; }
 };
-// The state before any event.
-HostRun run_of(const wire::Order& order);
+// Returns the state before any event.
+HostRun initial_run(const wire::Order& order);
 
 // -- events ---------------------------------------------------------------------------------------
 
 struct Begin {};             // the program has started
 struct StepsDone {           // the ordered work is done; in run: the process has started
-  std::string staged_model;  // set by drain; "": there were no files
+  std::string staged_model;  // set by drain; "" = there were no files
   std::string model_uri;     // set by upload
   std::string output_uri;    // set by upload
   std::string notice = {};   // set by run: a notice for the job about how it runs
@@ -112,9 +113,9 @@ struct GraceOver {};  // the time of Terminate is over
 struct PeersDrained {
   std::vector<std::string> staged_models;
 };
-struct MainRuns {};   // the host that this one follows
-struct Fenced {};     // Refused: another attempt has taken over, or this one has ended
-struct Dismissed {};  // Goodbye: the final fact is applied, of this agent or of another one
+struct MainRuns {};   // the process of the main host runs
+struct Fenced {};     // Refused: another attempt is the current one, or this one has ended
+struct Dismissed {};  // Goodbye: the final fact of this agent, or of another one, is applied
 
 using Event = std::variant<Begin, StepsDone, StepsFailed, ProcessExited, StopOrdered, GraceOver,
                            PeersDrained, MainRuns, Fenced, Dismissed>;
@@ -125,15 +126,15 @@ inline constexpr int kEvents = std::variant_size_v<Event>;
 struct Report {  // spool and send this fact; the caller assigns number and time
   wire::StateFact fact;
 };
-struct Work {  // carry out the steps of the stage; answer StepsDone or StepsFailed once
+struct Work {  // carry out the steps of the stage; post StepsDone or StepsFailed once
   Stage stage;
 };
-struct Interrupt {};  // end the running work early; it still answers
+struct Interrupt {};  // end the running work early; it still posts its event
 struct Terminate {    // SIGTERM to the process, and GraceOver after `grace` if it has not exited
   Duration grace{};
 };
 struct Kill {};  // SIGKILL to every process of the host
-// undo every step, in reverse, even those that never ran; end the running work first
+// End the running work, then undo every step in reverse order, even those that never ran.
 struct Undo {};
 struct Leave {};  // end the program
 

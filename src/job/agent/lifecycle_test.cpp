@@ -154,16 +154,16 @@ TEST(Lifecycle, TheOrderDecidesTheRoleOfTheHost) {
   wire::Order order;
   order.host = 1;
   order.spec.groups = {{"all", "ml.m5.large", 3}};
-  EXPECT_EQ(run_of(order).hosts, 3u);
-  EXPECT_FALSE(run_of(order).follows_main);
+  EXPECT_EQ(initial_run(order).hosts, 3u);
+  EXPECT_FALSE(initial_run(order).follows_main);
   order.spec.queue.emplace();
   order.spec.contract = domain::Contract::plain;
-  EXPECT_EQ(run_of(order).hosts, 1u);
-  EXPECT_FALSE(run_of(order).quiet) << "other hosts of its gang depend on what it reports";
+  EXPECT_EQ(initial_run(order).hosts, 1u);
+  EXPECT_FALSE(initial_run(order).quiet) << "other hosts of its gang depend on what it reports";
   order.spec.main_node = 0;
-  EXPECT_TRUE(run_of(order).follows_main);
+  EXPECT_TRUE(initial_run(order).follows_main);
   order.host = 0;
-  EXPECT_FALSE(run_of(order).follows_main);
+  EXPECT_FALSE(initial_run(order).follows_main);
 }
 
 TEST(Lifecycle, TheFirstHostWaitsForItsPeers) {
@@ -177,7 +177,7 @@ TEST(Lifecycle, TheFirstHostWaitsForItsPeers) {
   EXPECT_EQ(story.on(StepsDone{}), "report finished, undo");
 }
 
-TEST(Lifecycle, PeersThatDrainedEarlyAreRemembered) {
+TEST(Lifecycle, PeersMayDrainBeforeTheFirstHost) {
   HostScenario story(0, 2);
   story.until_running();
   EXPECT_EQ(story.on(PeersDrained{{""}}), "");
@@ -216,7 +216,7 @@ TEST(Lifecycle, AStopWithoutGraceEndsTheGraceOfAnEarlierOne) {
   EXPECT_EQ(story.on(StopOrdered{StopCause::user, 0s}), "") << "its process has ended";
 }
 
-TEST(Lifecycle, AStopWithoutGraceThatMeetsTheStartLeavesNone) {
+TEST(Lifecycle, AStopWithoutGraceDuringTheStartLeavesNoGrace) {
   HostScenario story;
   story.on(Begin{});
   for (int i = 0; i < 3; ++i) story.on(StepsDone{});
@@ -235,7 +235,7 @@ TEST(Lifecycle, AStopBeforeTheProcessRanEndsWithoutUpload) {
   EXPECT_FALSE(story.facts.back().fault);
 }
 
-TEST(Lifecycle, AStopThatMeetsTheStartTerminatesOnceStarted) {
+TEST(Lifecycle, AStopDuringTheStartTerminatesTheStartedProcess) {
   HostScenario story;
   story.on(Begin{});
   for (int i = 0; i < 3; ++i) story.on(StepsDone{});
@@ -266,7 +266,7 @@ TEST(Lifecycle, AnInterruptionEndsTheDownload) {
   EXPECT_EQ(story.facts.back().stopped, StopCause::interrupted);
 }
 
-TEST(Lifecycle, AnInterruptionEndsTheUploadUnlessThatIsDone) {
+TEST(Lifecycle, AnInterruptionEndsTheUploadUnlessItIsDone) {
   for (const bool done : {false, true}) {
     HostScenario story;
     story.until_running();
@@ -281,7 +281,7 @@ TEST(Lifecycle, AnInterruptionEndsTheUploadUnlessThatIsDone) {
   }
 }
 
-TEST(Lifecycle, AnInterruptionFreesTheFirstHostFromWaiting) {
+TEST(Lifecycle, AnInterruptionEndsTheFirstHostsWaitForPeers) {
   HostScenario story(0, 2);
   story.until_running();
   story.on(ProcessExited{});
@@ -291,7 +291,7 @@ TEST(Lifecycle, AnInterruptionFreesTheFirstHostFromWaiting) {
   EXPECT_EQ(story.facts.back().stopped, StopCause::interrupted);
 }
 
-TEST(Lifecycle, TheFaultOfAnExitIsKnownAtOnce) {
+TEST(Lifecycle, ReportsTheFaultOfAnExitAtOnce) {
   HostScenario story;
   story.until_running();
   story.on(ProcessExited{137, Fault::internal, "the process was lost"});
@@ -311,7 +311,7 @@ TEST(Lifecycle, AFailedProcessKeepsItsOutputAndNoModel) {
   EXPECT_EQ(story.facts.back().fault, Fault::algorithm);
 }
 
-TEST(Lifecycle, AFailedGangFreesTheFirstHostFromWaiting) {
+TEST(Lifecycle, AFailedGangEndsTheFirstHostsWaitForPeers) {
   HostScenario story(0, 2);
   story.until_running();
   story.on(ProcessExited{});
@@ -320,7 +320,7 @@ TEST(Lifecycle, AFailedGangFreesTheFirstHostFromWaiting) {
   EXPECT_FALSE(story.run.keeps_model());
 }
 
-TEST(Lifecycle, AFailedDownloadIsTheEnd) {
+TEST(Lifecycle, AFailedDownloadEndsTheRun) {
   HostScenario story;
   story.on(Begin{});
   story.on(StepsDone{});
@@ -354,7 +354,7 @@ TEST(Lifecycle, AGoodbyeBeforeItsReportFencesTheAgent) {
 // Every event in every stage (and both halves of run and upload): decided, or a conflict, but a
 // server's message is never a conflict; stages never go back; reported states are legal moves of
 // domain; no action follows leaving.
-TEST(Lifecycle, AllPairsOfStageAndEvent) {
+TEST(Lifecycle, DecidesOrRejectsEachPairOfStageAndEvent) {
   const std::vector<Event> events = {
       Begin{},       StepsDone{}, StepsFailed{},  ProcessExited{1, {}, {}},
       StopOrdered{}, GraceOver{}, PeersDrained{}, MainRuns{},
@@ -388,7 +388,7 @@ TEST(Lifecycle, AllPairsOfStageAndEvent) {
 }
 
 // Random walks of all events end, and report only legal moves.
-TEST(Lifecycle, EveryWalkEnds) {
+TEST(Lifecycle, RandomEventsEndInLegalStates) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SeededRandom random(seed);
     HostRun run;

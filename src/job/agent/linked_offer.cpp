@@ -23,7 +23,7 @@ void LinkedOffer::deliver(const wire::Message& message) {
   const bool refused = std::holds_alternative<wire::Refused>(message);
   if (!order && !refused) return;
   const MutexLock lock(mutex_);
-  // A repeated order is the same one.
+  // An order may be sent again; it is the same one.
   if (order && !order->order.empty() && !order_) order_ = *order;
   if (!order_) cancelled_ = true;
   changed_.notify_all();

@@ -1,6 +1,6 @@
-// LinkedOffer is an agent's offer to serve another attempt, made over its link to the server: it
-// says Idle before its last fact, and waits for a NextOrder (docs/decisions/38). NextOrder
-// (next_order.hpp) is the same for an agent whose launcher is on its machine.
+// LinkedOffer is an agent's offer to run another attempt, made over its link to the server: the
+// agent sends Idle before its last fact, and waits for a NextOrder (docs/decisions/38). NextOrder
+// (next_order.hpp) is the same for an agent with its launcher on the same machine.
 //
 // Threads: deliver(), message() and cancel() from any; the others from one.
 #pragma once
@@ -13,34 +13,34 @@
 
 namespace trainyard::agent {
 
-// Where an agent leaves the order of another host, in its directory, for the program that started
-// it.
+// The file in the agent's directory in which it leaves the order of another host for the program
+// that started the agent.
 inline constexpr const char* kNextHostFile = "next-host.json";
 
-// The allocation in which an agent runs, as its command line tells it.
+// The allocation in which an agent runs, from its command line.
 struct AgentAllocation {
-  uint64_t number = 0;  // of the Slurm job; 0: it serves one attempt
+  uint64_t number = 0;  // of the Slurm job; 0: the agent runs one attempt only
   uint32_t served = 0;  // attempts before the current one
-  Duration idle_max{};  // so long the agent waits for an order
+  Duration idle_max{};  // the longest wait for an order
   Duration time_left{};
 };
 
 class LinkedOffer {
  public:
-  // The time of the allocation passes from now on.
+  // The allocation's `time_left` starts to run now.
   LinkedOffer(const AgentAllocation& allocation, Clock& clock);
 
-  // True if an attempt that ended with this fact may be followed by another one: not one that the
-  // machine may have failed.
+  // True if another attempt may follow one that ended with this fact: false if the failure may be
+  // the machine's.
   bool may_follow(const wire::StateFact& last) const;
-  // The message for now.
+  // Returns the offer, with the current times.
   wire::Idle message(bool keeps_host) const;
 
-  // Takes a message of the server.
+  // Accepts a message from the server.
   void deliver(const wire::Message& message);
-  // Ends the wait: the agent is to end.
+  // Ends the wait, since the agent must end.
   void cancel();
-  // Waits for an order; nothing: none arrived in time, or the server releases the allocation.
+  // Waits for an order. nullopt: none arrived in time, or the server releases the allocation.
   std::optional<wire::NextOrder> take();
 
  private:

@@ -21,7 +21,7 @@ wire::StateFact ended(HostState state, std::optional<Fault> fault = {}) {
   return fact;
 }
 
-TEST(LinkedOffer, FollowsAnEndThatIsNotTheMachines) {
+TEST(LinkedOffer, IsMadeUnlessTheMachineMayHaveFailedTheJob) {
   TestClock clock;
   const LinkedOffer offer(kAllocation, clock);
   EXPECT_TRUE(offer.may_follow(ended(HostState::finished)));
@@ -34,7 +34,7 @@ TEST(LinkedOffer, FollowsAnEndThatIsNotTheMachines) {
   EXPECT_FALSE(for_one.may_follow(ended(HostState::finished)));
 }
 
-TEST(LinkedOffer, CountsTheTimeThatIsLeft) {
+TEST(LinkedOffer, SendsTheRemainingTimeOfTheAllocation) {
   TestClock clock;
   const LinkedOffer offer(kAllocation, clock);
   clock.advance(4min);
@@ -44,7 +44,7 @@ TEST(LinkedOffer, CountsTheTimeThatIsLeft) {
   EXPECT_EQ(offer.message(false).time_left, 0s);
 }
 
-TEST(LinkedOffer, TakesTheOrderThatCameBeforeTheEnd) {
+TEST(LinkedOffer, TakesAnOrderThatArrivedBeforeTheWait) {
   TestClock clock;
   LinkedOffer offer(kAllocation, clock);
   offer.deliver(wire::NextOrder{"next", false});
@@ -78,7 +78,7 @@ TEST(LinkedOffer, EndsWhenItIsReleasedRefusedOrCancelled) {
   EXPECT_FALSE(cancelled.take());
 }
 
-TEST(LinkedOffer, EndsAfterItsTime) {
+TEST(LinkedOffer, EndsAfterTheLongestWait) {
   TestClock clock;
   LinkedOffer offer({17, true, 1ms, 10min}, clock);
   EXPECT_FALSE(offer.take());

@@ -20,8 +20,8 @@ Result<std::optional<std::string>> NextOrder::take(Duration at_most) const {
   if (!TRY(os::await_name(directory_, "taken", at_most)) && ::unlink(path("idle").c_str()) == 0)
     return std::optional<std::string>();
   std::string text = TRY(os::read_file(path("next.json")));
-  // The order first: as long as it is there without `taken`, a launcher takes it for one that was
-  // not handed over.
+  // Removes the order first: a launcher that finds `next.json` without `taken` assumes that the
+  // agent has not got the order.
   for (const char* name : {"next.json", "taken"})
     if (::unlink(path(name).c_str()) != 0) return from_errno("taking the next order");
   return std::optional(std::move(text));

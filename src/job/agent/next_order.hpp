@@ -1,17 +1,17 @@
-// Passes the next job's order to an agent that has finished its job (host reuse), by files in its
-// directory:
+// Passes the next job's order to an agent that has finished its job (host reuse), through files in
+// the agent's directory:
 //
-//   idle         the agent offers itself: made before it sends its last fact. Holds the latest
-//                version that it supports (wire/messages.hpp); release 0.1.0 leaves it empty, and
-//                such an agent gets no further order
-//   next.json    the launcher's order; then it renames `idle` to `taken`
-//   taken        the agent has been taken, and must take the order
+//   idle         the agent offers itself. Made before its last fact is sent. Contains the latest
+//                version that the agent supports (wire/messages.hpp). Release 0.1.0 leaves it
+//                empty, and such an agent gets no further order
+//   next.json    the order, written by the launcher, which then renames `idle` to `taken`
+//   taken        the launcher has accepted the offer: the agent must read the order
 //
 // The process that removes `idle` has decided: the launcher by its rename, or the agent by removing
-// it before it ends. So an order reaches an agent that takes it, or none, even if one of them dies
-// in between.
+// it before it ends. So no order is lost, and none is given to an agent that ends, even if the
+// launcher or the agent is killed in between.
 //
-// Threads: callable from any, one at a time. Errors: those of files.
+// Threads: callable from any thread, one call at a time. Errors: those of files.
 #pragma once
 
 #include <optional>
@@ -27,9 +27,10 @@ class NextOrder {
   explicit NextOrder(std::string directory) : directory_(std::move(directory)) {}
 
   void offer() const;
-  // Waits for an order; nothing: none came, or there was no offer, and the offer has ended.
+  // Waits for an order. nullopt: no order came in time, or nothing was offered; the offer has then
+  // ended.
   Result<std::optional<std::string>> take(Duration at_most) const;
-  // Ends the offer; harmless without one.
+  // Ends the offer; no effect without one.
   void cancel() const;
 
  private:

@@ -23,7 +23,7 @@ class NextOrders : public testing::Test {
   NextOrder next_{directory_.path()};
 };
 
-TEST_F(NextOrders, AreTakenByAWaitingAgent) {
+TEST_F(NextOrders, ReachAWaitingAgent) {
   next_.offer();
   std::thread launcher([&] { EXPECT_TRUE(take()); });
   const auto order = next_.take(60s);
@@ -50,7 +50,7 @@ TEST_F(NextOrders, AnAgentThatStopsWaitingGetsNoOrder) {
   EXPECT_FALSE(take());
 }
 
-TEST_F(NextOrders, OrdersOfferedBeforeTheWaitAreTaken) {
+TEST_F(NextOrders, ReachAnAgentThatWaitsLater) {
   next_.offer();
   ASSERT_TRUE(take());
   const auto order = next_.take(0ms);

@@ -13,11 +13,13 @@
 namespace trainyard::agent {
 namespace {
 
-// The container init answers at once, unless the machine swaps.
+// The time limit for a report of the container init, which arrives at once unless the machine
+// swaps.
 constexpr Duration kAnswerMax = 60s;
-// For killing what is left, and emptying directories that a child may have filled with files.
+// The time limit for killing remaining processes and emptying directories, which a child may have
+// filled with files.
 constexpr Duration kClearMax = 60s;
-// The time in which the container itself ends after its init.
+// The time limit for the end of the container after its init has ended.
 constexpr Duration kEndMax = 10s;
 
 bool same_mounts(const std::vector<containers::Mount>& a, const std::vector<containers::Mount>& b) {
@@ -49,9 +51,9 @@ struct ReusedContainer::State {
   os::PacketSocket init;
   std::atomic<bool> broken = false;  // no further child
 
-  // Reads the init's next report; false: none arrived in time. Errors: cancelled, corrupt; then it
-  // is broken.
-  Result<bool> hear(contract::InitReport& answer, Duration at_most) {
+  // Reads the init's next report; false: none arrived in time. Errors: cancelled, corrupt; the
+  // container is then broken.
+  Result<bool> receive_report(contract::InitReport& answer, Duration at_most) {
     auto packet = init.receive(at_most);
     if (packet && !*packet) return false;
     Result<contract::InitReport> decoded = packet ? contract::decode_init_report((*packet)->bytes)
@@ -72,12 +74,12 @@ class ReusedContainer::Child final : public containers::Container {
   ~Child() override {
     if (state_->broken) return;
     const auto clear_sent = state_->init.send(contract::encode(contract::Clear{}));
-    // The report of the child's own end may still arrive before.
+    // The report about the end of the child may arrive first.
     for (bool cleared = false; clear_sent && !cleared && !state_->broken;) {
       contract::InitReport answer;
-      const auto heard = state_->hear(answer, kClearMax);
-      cleared = heard && *heard && std::holds_alternative<contract::Cleared>(answer);
-      if (heard && !*heard) state_->broken = true;  // it takes too long
+      const auto received = state_->receive_report(answer, kClearMax);
+      cleared = received && *received && std::holds_alternative<contract::Cleared>(answer);
+      if (received && !*received) state_->broken = true;  // it takes too long
     }
     if (!clear_sent) state_->broken = true;
   }
@@ -94,9 +96,9 @@ class ReusedContainer::Child final : public containers::Container {
   Result<std::optional<containers::ContainerExit>> wait(Duration at_most) override {
     if (exit_) return exit_;
     contract::InitReport answer;
-    const auto heard = state_->hear(answer, at_most);
-    if (heard && !*heard) return std::optional<containers::ContainerExit>();
-    if (heard && std::holds_alternative<contract::Ended>(answer)) {
+    const auto received = state_->receive_report(answer, at_most);
+    if (received && !*received) return std::optional<containers::ContainerExit>();
+    if (received && std::holds_alternative<contract::Ended>(answer)) {
       exit_ = containers::ContainerExit{std::get<contract::Ended>(answer).code, false, false};
       exit_->out_of_memory = state_->container->out_of_memory();
       if (exit_->out_of_memory) state_->broken = true;  // the memory limit's count stays
@@ -113,8 +115,8 @@ class ReusedContainer::Child final : public containers::Container {
 
   std::vector<std::string> withheld() const override { return state_->container->withheld(); }
 
-  // CPU time since the first call. Most children end before it, and it takes as long as starting
-  // one.
+  // CPU time since the first call. It is not read at the start of a child: reading takes as long as
+  // starting one, and most children end before the first call.
   Result<containers::ContainerUsage> usage() override {
     auto now = TRY(state_->container->usage());
     const MutexLock lock(mutex_);
@@ -176,10 +178,10 @@ Result<std::unique_ptr<containers::Container>> ReusedContainer::start(
                                                             spec.working_directory}),
                         writing.descriptor()));
   contract::InitReport answer;
-  const bool heard = TRY(state_->hear(answer, kAnswerMax));
-  if (heard && std::holds_alternative<contract::Started>(answer))
+  const bool received = TRY(state_->receive_report(answer, kAnswerMax));
+  if (received && std::holds_alternative<contract::Started>(answer))
     return std::unique_ptr<containers::Container>(std::make_unique<Child>(state_));
-  if (heard && std::holds_alternative<contract::NotStarted>(answer))
+  if (received && std::holds_alternative<contract::NotStarted>(answer))
     return not_found(std::get<contract::NotStarted>(answer).reason);
   state_->broken = true;
   return unavailable("starting a container init: it does not answer");

@@ -1,11 +1,11 @@
-// Keeps a container for one child after another: its first process is entry, as container init,
-// which starts the children, ends what they leave, and empties /tmp and /dev/shm between them
-// (contract/container_init.hpp). They share everything else of the container; docs/decisions/26
-// lists it.
+// Reuses one container for several children, one after another. Its first process is entry, as
+// container init: it starts the children, ends the processes that they leave, and empties /tmp and
+// /dev/shm between them (contract/container_init.hpp). The children share everything else in the
+// container (docs/decisions/26).
 //
-// start() has the signature of containers::start_container: the first call makes the container,
-// later ones start a child in it, as long as their specs differ in arguments, environment and
-// directory only; else a new container is made.
+// start() has the signature of containers::start_container: the first call makes the container, and
+// later calls start a child in it. If their specs differ in more than arguments, environment and
+// directory, a new container is made.
 //
 // Threads: start() and end() from one at a time, after the last child was destroyed; a child's
 // signal(), kill_all() and usage() from any. Lifetime: outlives the children.
@@ -28,9 +28,9 @@ class ReusedContainer {
 
   Result<std::unique_ptr<containers::Container>> start(const containers::ContainerSpec& spec,
                                                        int output);
-  // The current container; nothing: none.
+  // The specification of the current container; nullopt: there is none.
   const std::optional<containers::ContainerSpec>& spec() const { return spec_; }
-  // True if another child can run in it: nothing went wrong.
+  // True if another child can run in the container: no error has occurred in it.
   bool usable() const;
   void end();
 

@@ -76,7 +76,7 @@ class ReusedContainerTest : public testing::Test {
                              "/entry"};
 };
 
-TEST_F(ReusedContainerTest, ServesOneChildAfterAnother) {
+TEST_F(ReusedContainerTest, RunsOneChildAfterAnother) {
   for (int i = 0; i < 2; i++) {
     init_.answers.push_back({contract::Started{}, contract::Ended{i}});
     init_.answers.push_back({contract::Cleared{}});
@@ -116,7 +116,7 @@ TEST_F(ReusedContainerTest, ReportsAFailedStartAndContinues) {
   EXPECT_TRUE(container_.usable());
 }
 
-TEST_F(ReusedContainerTest, EndsItsChildAndServesNoOtherAfterItsInitHasEnded) {
+TEST_F(ReusedContainerTest, RunsNoChildAfterTheEndOfItsInit) {
   init_.answers.push_back({contract::Started{}});
   auto child = container_.start(spec("one"), output());
   ASSERT_TRUE(child);

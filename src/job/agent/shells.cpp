@@ -38,8 +38,8 @@ struct Shells::Shell {
   std::string input;  // received and not yet written
   bool input_ends = false;
 
-  // Takes the client's frames. Returns the bytes of output that may be sent.
-  uint32_t take_frames(containers::ExecProcess& process) {
+  // Applies the client's frames. Returns the number of bytes of output that may be sent.
+  uint32_t apply_frames(containers::ExecProcess& process) {
     notifier.clear();
     const MutexLock lock(mutex);
     while (!frames.empty()) {
@@ -52,7 +52,7 @@ struct Shells::Shell {
     }
     return credit;
   }
-  // Returns the bytes written.
+  // Returns the number of bytes written.
   uint32_t write_input(containers::ExecProcess& process) {
     uint32_t written = 0;
     if (!input.empty()) {
@@ -80,12 +80,12 @@ Shells::~Shells() {
     if (shell->thread.joinable()) shell->thread.join();
 }
 
-void Shells::say(uint64_t shell, const wire::ShellFrame& frame) {
+void Shells::send_frame(uint64_t shell, const wire::ShellFrame& frame) {
   send_(wire::ShellData{shell, wire::encode_shell_payload(frame)});
 }
 
 // Joins ended threads.
-void Shells::collect() {
+void Shells::join_ended() {
   std::erase_if(shells_, [](const auto& entry) {
     if (!entry.second->over) return false;
     entry.second->thread.join();
@@ -95,11 +95,12 @@ void Shells::collect() {
 
 void Shells::open(const wire::OpenShell& order) {
   const MutexLock lock(mutex_);
-  collect();
+  join_ended();
   if (shells_.count(order.shell) > 0) return;  // repeated order
   if (shells_.size() >= kShellsMax)
-    return say(order.shell, wire::ShellEnded{-1, "this host has " + std::to_string(kShellsMax) +
-                                                     " shells already, which is the limit"});
+    return send_frame(order.shell,
+                      wire::ShellEnded{-1, "this host has " + std::to_string(kShellsMax) +
+                                               " shells already, which is the limit"});
   auto shell = std::make_shared<Shell>();
   shell->order = order;
   shells_[order.shell] = shell;
@@ -110,7 +111,7 @@ void Shells::data(const wire::ShellData& data) {
   const auto frame = wire::decode_shell_payload(data.payload);
   const MutexLock lock(mutex_);
   const auto found = shells_.find(data.shell);
-  if (found == shells_.end()) return;  // it has ended, and the report of it is in transit
+  if (found == shells_.end()) return;  // it has ended; the report of that is in transit
   Shell& shell = *found->second;
   {
     const MutexLock inner(shell.mutex);
@@ -143,7 +144,7 @@ void Shells::run(const std::shared_ptr<Shell>& shell) {
   const uint64_t number = shell->order.shell;
   auto process = start_(shell->order);
   if (!process) {
-    say(number, wire::ShellEnded{-1, process.error().message});
+    send_frame(number, wire::ShellEnded{-1, process.error().message});
     shell->over = true;
     return;
   }
@@ -151,10 +152,10 @@ void Shells::run(const std::shared_ptr<Shell>& shell) {
   std::string reason;
   auto last_bytes = clock_.monotonic();
   while (!shell->closed) {
-    const uint32_t credit = shell->take_frames(**process);
+    const uint32_t credit = shell->apply_frames(**process);
     if (const uint32_t written = shell->write_input(**process); written > 0) {
       last_bytes = clock_.monotonic();
-      say(number, wire::ShellCredit{written});
+      send_frame(number, wire::ShellCredit{written});
     }
     auto output = (*process)->read(std::min<size_t>(credit, wire::kShellBytesMax),
                                    shell->input.empty() ? kShellLookInterval : kInputInterval,
@@ -163,7 +164,7 @@ void Shells::run(const std::shared_ptr<Shell>& shell) {
     if (!output->empty()) {
       last_bytes = clock_.monotonic();
       shell->spend_credit(output->size());
-      say(number, wire::ShellOutput{std::move(*output)});
+      send_frame(number, wire::ShellOutput{std::move(*output)});
     }
     if (clock_.monotonic() - last_bytes > kShellIdleMax) {
       reason = "idle for " + std::to_string(kShellIdleMax / 1h) + " hours";
@@ -172,7 +173,7 @@ void Shells::run(const std::shared_ptr<Shell>& shell) {
   }
   const int code = (*process)->finish();
   process->reset();
-  if (!shell->closed) say(number, wire::ShellEnded{code, reason});
+  if (!shell->closed) send_frame(number, wire::ShellEnded{code, reason});
   log(Level::info, "agent", "ended a shell",
       {{"shell", std::to_string(number)}, {"code", std::to_string(code)}});
   shell->over = true;

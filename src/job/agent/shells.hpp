@@ -1,10 +1,10 @@
-// Runs the shells that users opened on this host: each is a process in the container, its bytes
-// carried to and from the server by frames (wire/shell.hpp), never spooled. They end with the link
-// over which they were opened, with the container, and after kShellIdleMax without a byte.
+// Runs the shells that users opened on this host. Each shell is a process in the container; frames
+// (wire/shell.hpp) carry its bytes to and from the server and are never spooled. A shell ends with
+// the link over which it was opened, with the container, and after kShellIdleMax without a byte.
 //
-// Threads: open(), data() and close_all() from the link's thread, and do not block; each shell has
-// a thread of its own. Lifetime: the constructor's arguments outlive it; destruction ends all of
-// them and joins.
+// Threads: open(), data() and close_all() are called on the link's thread and do not block; each
+// shell has a thread of its own. Lifetime: the constructor's arguments outlive it; destruction ends
+// all shells and joins their threads.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@
 
 namespace trainyard::agent {
 
-inline constexpr size_t kShellsMax = 8;  // on one host at once: enough for people
-// without a byte in either direction: the user has left
+inline constexpr size_t kShellsMax = 8;  // on one host at once: enough for interactive use
+// A shell ends after this time without a byte in either direction.
 inline constexpr Duration kShellIdleMax = 4h;
 
 class Shells {
@@ -35,14 +35,14 @@ class Shells {
 
   void open(const wire::OpenShell& order);
   void data(const wire::ShellData& data);
-  // Called when their link is gone, or the container ends.
+  // Called when the link is lost or the container ends.
   void close_all();
 
  private:
   struct Shell;
   void run(const std::shared_ptr<Shell>& shell);
-  void say(uint64_t shell, const wire::ShellFrame& frame);
-  void collect() REQUIRES(mutex_);
+  void send_frame(uint64_t shell, const wire::ShellFrame& frame);
+  void join_ended() REQUIRES(mutex_);
 
   const Start start_;
   const Send send_;

@@ -65,7 +65,8 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
-// A link of the archive may be on the path of a later name: it is not followed.
+// Makes the folders of a name. Does not follow links: an earlier entry of the archive may be a link
+// on the path of a later one.
 Result<void> make_folders(const Tree& directory, const std::string& name) {
   auto made = directory.make(name);
   if (made) return {};

@@ -1,12 +1,11 @@
-// Detects script mode, and brings the user's sources to
-// /opt/ml/code.
+// Detects script mode, and unpacks the user's sources into /opt/ml/code.
 //
-// A job in script mode names a program (sagemaker_program) and an archive of sources
-// (sagemaker_submit_directory), and its image cannot run them itself; then entry runs them. The
-// archive is fetched here, so that entry needs no access to S3.
+// A job is in script mode if it names a program (sagemaker_program) and an archive of sources
+// (sagemaker_submit_directory), and its image cannot run them; then entry runs them. The agent
+// fetches the archive, so that entry needs no access to S3.
 //
-// Threads: pure functions, except unpack_sources() and copy_image_code(), which block. Errors: of
-// the user (no such object, not an archive): not_found, denied, corrupt; those of files.
+// Threads: pure functions, except unpack_sources() and copy_image_code(), which block. Errors: the
+// user's (no such object, not an archive): not_found, denied, corrupt; those of files.
 #pragma once
 
 #include <string>
@@ -17,32 +16,32 @@
 
 namespace trainyard::agent {
 
-// Limits of an unpacked archive of sources: sources, not data sets.
+// Limits of an unpacked archive of sources, which is not meant for data sets.
 inline constexpr uint64_t kSourceBytesMax = 20ull << 30;
 inline constexpr size_t kSourceFilesMax = 200'000;
 
-// True if `program` is on a PATH of an unpacked image. Links are followed within the image.
+// True if `program` is on the PATH `path` of an unpacked image. Follows links within the image.
 bool image_has_program(const std::string& root, const std::string& path,
                        const std::string& program);
 
-// True if entry runs the job: a program is named, the request has no command of its own, and the
-// image has none that would be used instead.
+// True if entry runs the job: the job names a program, the request has no command, and the image
+// has no command that would be used instead.
 bool runs_script(const domain::JobSpec& spec, const domain::Image& image, const ReadyImage& ready,
                  bool image_has_train);
 
-// The location of the archive: "s3://bucket/key", or "input/data/.." below /opt/ml (from a
-// channel); "" when there is none to fetch.
+// Returns the location of the archive: "s3://bucket/key", or "input/data/.." below /opt/ml (in a
+// channel); "" when there is no archive to fetch.
 std::string source_archive(const domain::JobSpec& spec);
 
 // Unpacks a gzipped tar (or a plain one) into a directory. Writes nothing outside of it.
 Result<void> unpack_sources(Source bytes, const Tree& directory, const Interruption& interruption);
 
-// Copies the image's own /opt/ml/code, which ours would hide.
+// Copies the image's /opt/ml/code, which the mount of the job's /opt/ml hides.
 Result<void> copy_image_code(const std::string& root, const Tree& directory,
                              const Interruption& interruption);
 
-// Returns a secret that every host of an attempt can compute and no other; it does not reveal the
-// attempt's token.
+// Returns a secret that only the hosts of the attempt can compute. It does not reveal the attempt's
+// token.
 std::string gang_secret(const domain::AttemptId& attempt, const std::string& token);
 
 }  // namespace trainyard::agent

@@ -20,7 +20,7 @@ domain::JobSpec script_spec() {
   return spec;
 }
 
-TEST(Sources, AreRunByEntryWhereTheImageCannotRunThem) {
+TEST(Sources, AreRunByEntryIfTheImageCannotRunThem) {
   domain::Image machine, oci;
   oci.kind = domain::Image::Kind::oci;
   const ReadyImage plain;
@@ -124,7 +124,7 @@ TarEntry file(const std::string& name, uint32_t mode = 0644) {
   return entry;
 }
 
-TEST(Sources, AreUnpacked) {
+TEST(Sources, UnpackTheArchive) {
   os::TemporaryDirectory directory;
   TarEntry link;
   link.name = "latest.py";
@@ -154,7 +154,7 @@ TEST(Sources, AreNotUnpackedThroughALink) {
   EXPECT_FALSE(os::exists(directory.path() + "/code/real/x"));
 }
 
-TEST(Sources, CodeOfTheImageIsCopied) {
+TEST(Sources, CopyTheCodeOfTheImage) {
   os::TemporaryDirectory directory;
   const std::string root = directory.path() + "/root", code = directory.path() + "/code";
   ASSERT_TRUE(os::make_directories(root + "/opt/ml/code/deep"));

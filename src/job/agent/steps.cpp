@@ -58,20 +58,20 @@ void undo_all(StepContext& context) {
   }
 }
 
-void Greeting::hear() {
+void WelcomeLatch::set_received() {
   {
     const MutexLock lock(mutex_);
-    heard_ = true;
+    received_ = true;
   }
   changed_.notify_all();
 }
 
-Result<void> Greeting::wait(const Interruption& interruption) const {
-  constexpr Duration look_up_interval = 20ms;  // interval of checks for an interruption
+Result<void> WelcomeLatch::wait(const Interruption& interruption) const {
+  constexpr Duration check_interval = 20ms;  // of the interruption
   MutexLock lock(mutex_);
-  while (!heard_) {
+  while (!received_) {
     TRY(interruption.check());
-    changed_.wait_for(lock, look_up_interval);
+    changed_.wait_for(lock, check_interval);
   }
   return {};
 }
@@ -102,9 +102,9 @@ Failure named(const StepContext& context, std::string_view name, Failure failure
 
 Result<void> with_store(StepContext& context, const std::string& doing,
                         const std::function<Result<void>()>& work) {
-  // One attempt counts for a quarter at most, even if it, or a suspension of the machine, lasted
-  // longer.
-  WatchedTime time(context.world.clock, kStoreAwayMax / 4);
+  // One call of `work` counts as a quarter of the limit at most, even if it lasted longer, or the
+  // machine was suspended.
+  WatchedTime time(context.world.clock, kStoreOutageMax / 4);
   const auto since = time.now();
   bool reported = false, keys_renewed = false;
   for (;;) {
@@ -113,12 +113,12 @@ Result<void> with_store(StepContext& context, const std::string& doing,
     if (done) return done;
     const Kind kind = done.error().kind;
     if (kind == Kind::denied && !keys_renewed) {
-      // A restarted server does not know its earlier keys; it sends others.
+      // A restarted server rejects its earlier keys and sends new ones.
       keys_renewed = true;
       if (context.keys.wait_for_others(keys.session_token, kRenewedKeysMax)) continue;
       return done;
     }
-    if (kind != Kind::unavailable || time.now() - since > kStoreAwayMax) return done;
+    if (kind != Kind::unavailable || time.now() - since > kStoreOutageMax) return done;
     if (!reported)
       context.world.facts.say("the object store is unavailable: " + done.error().message +
                               "; retrying (" + doing + ")");
@@ -126,7 +126,7 @@ Result<void> with_store(StepContext& context, const std::string& doing,
     Mutex mutex;
     ConditionVariable never;
     MutexLock lock(mutex);
-    never.wait_for(lock, kStorePause);
+    never.wait_for(lock, kStoreRetryPause);
   }
 }
 

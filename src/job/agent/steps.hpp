@@ -1,7 +1,7 @@
-// Lists the steps of a host's run, in order: one list, one file each below steps/.
+// Lists the steps of a host's run in their order. Each step has a file below steps/.
 //
-// Undo runs all steps in reverse, even those that never ran; each step may be done and undone
-// twice.
+// undo_all() undoes all steps in reverse order, even those that never ran. Each step may be carried
+// out twice, and undone twice.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace trainyard::agent {
 struct Step {
   Stage stage;
   std::string_view name;
-  std::optional<Failure> (*carry_out)(StepContext&);  // nothing: done
+  std::optional<Failure> (*carry_out)(StepContext&);  // returns nullopt when it is done
   void (*undo)(StepContext&);                         // nullptr: leaves nothing behind
 };
 
@@ -65,21 +65,23 @@ std::optional<Failure> report_failed_syncs(StepContext& context);
 
 // -- shared functions
 
-// Converts an error into a failure: of the user (client) or ours (internal), by its kind.
+// Converts an error into a failure: by the error's kind the fault is the user's (client) or the
+// platform's (internal).
 Failure failure_of(const Error& error, const std::string& doing);
 
-// Returns the bytes of all channels, copied or mounted, so far.
+// Returns the bytes of all channels, copied or mounted, that were read so far.
 InputBytes input_bytes(const StepContext& context);
 
-// Adds AWS's name of the failure to the messages of plain jobs, for which retry rules search.
+// Adds AWS's name of the failure to the messages of plain jobs: users' retry rules search for it.
 Failure named(const StepContext& context, std::string_view name, Failure failure);
 
-// Retries work that uses the object store while that is unavailable or the keys are being renewed,
-// but not longer than kStoreAwayMax. Errors: those of `work`, cancelled.
-inline constexpr Duration kStoreAwayMax =
-    1h;  // an embedded store is unavailable when the server is; jobs survive that
-inline constexpr Duration kStorePause = 500ms;
-// a server that restarted gives new keys within that
+// Retries work that uses the object store while the store is unavailable or the keys are being
+// renewed, for at most kStoreOutageMax. Errors: those of `work`; cancelled.
+//
+// One hour: an embedded store is unavailable when the server is, and jobs survive that.
+inline constexpr Duration kStoreOutageMax = 1h;
+inline constexpr Duration kStoreRetryPause = 500ms;
+// A restarted server sends new keys within this time.
 inline constexpr Duration kRenewedKeysMax = 10s;
 Result<void> with_store(StepContext& context, const std::string& doing,
                         const std::function<Result<void>()>& work);

@@ -16,8 +16,8 @@
 
 namespace trainyard::cache {
 
-// Bytes of a block; the last one of an object is shorter. It is large enough that the latency of a
-// request matters little, and small enough that a read of a few bytes does not wait long.
+// The bytes of a block; the last block of an object may be shorter. Large enough that the latency
+// of a request matters little, small enough that a read of a few bytes does not wait long.
 inline constexpr uint64_t kBlockBytes = 4 << 20;
 // Limit of an identity: a key, a bucket, an endpoint and an ETag.
 inline constexpr size_t kIdentityBytesMax = 8 << 10;
@@ -26,7 +26,7 @@ struct BlockId {
   std::string endpoint;
   std::string bucket;
   std::string key;
-  std::string etag;  // without it, versions of an object cannot be told apart
+  std::string etag;  // distinguishes versions of an object
   uint64_t number = 0;
 };
 
@@ -35,15 +35,15 @@ std::string identity_of(const BlockId& id);
 // Parses the text of identity_of(). Errors: corrupt.
 Result<BlockId> parse_identity(std::string_view text);
 Digest hash_of(const BlockId& id);
-// Returns the path of a block below the cache's directory: "ab/abcd..".
+// Returns the path of a block's file below the cache's directory: "ab/abcd..".
 std::string path_of(const Digest& hash);
 inline std::string path_of(const BlockId& id) { return path_of(hash_of(id)); }
 
 std::string encode_block(const BlockId& id, std::string_view content);
-// Returns the content, which is a part of `file`.
+// Returns the content, a view of a part of `file`.
 Result<std::string_view> decode_block(const BlockId& id, std::string_view file);
-// Returns the identity that a file's first bytes declare, at least kIdentityBytesMax + 16 of them
-// unless the file is shorter. Its checksum is not verified.
+// Returns the identity that the first bytes of a file declare, without verifying the checksum.
+// Requires: at least kIdentityBytesMax + 16 bytes, unless the file is shorter.
 Result<BlockId> declared_id(std::string_view start_of_file);
 // Returns the size of a block's file.
 uint64_t file_bytes_of(const BlockId& id, uint64_t content_bytes);

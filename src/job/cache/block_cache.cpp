@@ -17,14 +17,14 @@
 namespace trainyard::cache {
 namespace {
 
-constexpr uint64_t kDiskShare = 10;      // the cache's share of a disk: 1 / 10
+constexpr uint64_t kDiskShare = 10;      // the cache's part of a disk: 1 / 10
 constexpr uint64_t kTrimsPerLimit = 32;  // trim() is due after a 32nd of the limit was written
 constexpr uint64_t kUsedAfterTrim = 90;  // percent of the limit
 constexpr uint64_t kFileBytesMax = kBlockBytes + kIdentityBytesMax + 64;
-// Temporary files that are so much older than the newest file were left by a crash.
+// A temporary file that is older than the newest file by this time was left by a crash.
 constexpr time_t kNeighbourSecondsMax = 3600;
 
-// The time to wait for another process that removes blocks or changes pins.
+// The longest wait for another process that removes blocks or changes pins.
 constexpr Duration kLockWaitMax = 60s;
 constexpr size_t kStartBytes = kIdentityBytesMax + 16;
 
@@ -32,7 +32,7 @@ struct Found {
   timespec used;
   uint64_t bytes;
   std::string path;
-  std::string name;  // its hash in hexadecimal digits
+  std::string name;  // the hash in hexadecimal digits
 };
 
 bool earlier(const Found& a, const Found& b) {
@@ -71,7 +71,7 @@ Result<std::string> read_start(const std::string& path) {
   return start;
 }
 
-// Returns whether a file is one of the blocks.
+// Returns true if the file contains a block.
 bool is_among(const std::vector<PinnedBlock>& ordered, const std::string& name) {
   const auto bytes = from_hex(name);
   Digest hash{};
@@ -98,7 +98,7 @@ BlockCache::BlockCache(CacheSettings settings, FileFaults* faults)
       pins_(settings_.directory + "/pins", settings_.bytes_max / 100 * kUsedAfterTrim, disk_) {}
 
 Result<std::unique_ptr<BlockCache>> BlockCache::open(CacheSettings settings, FileFaults* faults) {
-  // Blocks may belong to any job: no other user may read them.
+  // Blocks may belong to any job, so other users must not read them.
   TRY(os::make_directories(settings.directory, 0700));
   return std::unique_ptr<BlockCache>(new BlockCache(std::move(settings), faults));
 }
@@ -145,7 +145,7 @@ Result<void> BlockCache::put(const BlockId& id, std::string_view content) {
     return {};
   }
   {
-    // Retries a removal that failed: the limit holds even while no block can be removed.
+    // Retries a removal that failed. The limit applies even while no block can be removed.
     const MutexLock lock(mutex_);
     TRY(trim_if_due_locked());
   }
@@ -153,8 +153,9 @@ Result<void> BlockCache::put(const BlockId& id, std::string_view content) {
   const std::string folder = path.substr(0, path.rfind('/'));
   TRY(os::make_directories(folder, 0700));
   const std::string neighbour = folder + "/" + std::string(os::kNeighbourPrefix) +
-                                std::to_string(::getpid()) + "-" + std::to_string(++neighbours_);
-  // Not durable: the checksum detects what a power loss took.
+                                std::to_string(::getpid()) + "-" +
+                                std::to_string(++temporary_files_);
+  // Not durable: the checksum detects a block that a power loss has truncated.
   auto written = write(neighbour, encode_block(id, content));
   if (written) written = disk_.rename(neighbour, path);
   if (!written) {
@@ -234,7 +235,7 @@ Result<void> BlockCache::visit(const std::function<void(const CachedBlock&)>& vi
   for (const auto& each : TRY(find_blocks(settings_.directory))) {
     const auto start = read_start(each.path);
     auto id = start ? declared_id(*start) : Result<BlockId>(start.error());
-    // The block was removed meanwhile or is broken, which its next reader detects.
+    // Skips a block that was removed meanwhile, or is broken: its next reader detects that.
     if (!id || to_hex(trainyard::bytes_of(hash_of(*id))) != each.name) continue;
     const auto hash = hash_of(*id);
     visitor({*std::move(id), hash, each.bytes,

@@ -1,16 +1,17 @@
 // Keeps blocks of objects on disk for all jobs of a machine, within a limit of bytes.
 //
-// A block is written to a temporary file and renamed, so a reader sees all of it or none, and its
-// checksum is verified at each read: a crash, or a disk that lost pages, costs a fetch and is never
-// seen by a job. Beyond the limit the least recently used blocks are removed; one that is being
-// read stays readable to its reader. No further blocks are kept on a disk that is nearly full.
+// A block is written to a temporary file and renamed, so a reader gets all of it or none. Its
+// checksum is verified at each read, so after a crash, or if a disk lost pages, the block is
+// fetched again and no job gets wrong bytes. Beyond the limit the least recently used blocks are
+// removed; a block that is being read stays readable. A disk that is nearly full keeps no further
+// blocks.
 //
-// Pinned blocks (pins.hpp) are not removed. The lock of a block, held while it is fetched, lets
-// other processes wait for it rather than fetch it as well; the kernel releases it when its holder
-// ends.
+// Pinned blocks (pins.hpp) are not removed. A process holds the lock of a block while it fetches
+// the block, so that other processes wait instead of fetching it as well. The kernel releases the
+// lock when its holder ends.
 //
-// The limit is approximate: each process counts what it wrote, and reads the directory again after
-// a 32nd of the limit; removal leaves a tenth free.
+// The limit is approximate: each process counts the bytes that it wrote, and reads the directory
+// again after a 32nd of the limit. A removal leaves a tenth of the limit free.
 //
 // Threads: callable from anywhere, in any number of processes on one directory.
 // Errors: those of files. A broken block is removed and counts as absent.
@@ -63,17 +64,17 @@ struct DroppedBlocks {
 
 class BlockCache {
  public:
-  // Makes the directory, accessible to this process's user alone. `faults`: for tests.
+  // Makes the directory, accessible only to the user of this process. `faults`: for tests.
   static Result<std::unique_ptr<BlockCache>> open(CacheSettings settings,
                                                   FileFaults* faults = nullptr);
 
-  // Returns the content and marks the block as used; nothing if it is absent.
+  // Returns the content and marks the block as used; nullopt if it is absent.
   Result<std::optional<std::string>> get(const BlockId& id);
-  // Stores a block, or replaces it, unless the limits above forbid it.
+  // Stores or replaces a block, unless the limits above forbid it.
   Result<void> put(const BlockId& id, std::string_view content);
-  // Returns whether the block is on disk, without reading it: it may be broken.
+  // Returns true if the block is on disk. Does not read it, so it may be broken.
   bool has(const BlockId& id) const;
-  // Returns whether put() would keep a block of this size now.
+  // Returns true if put() would keep a block of this size now.
   bool keeps(uint64_t bytes) const;
   // Returns the lock to take before fetching a block.
   Result<FetchLock> fetch_lock(const BlockId& id) const;
@@ -81,8 +82,8 @@ class BlockCache {
   // corrupt: a pin cannot be read, and nothing is removed.
   Result<void> trim();
 
-  // Pins the first blocks, as many as fit, for as long as the result lives. `own_bytes_max`: limit
-  // of this pin.
+  // Pins as many of the first blocks as fit, for the lifetime of the result. `own_bytes_max`: the
+  // limit of this pin.
   Result<std::unique_ptr<HeldPin>> hold(const std::string& name, std::vector<PinnedBlock> wanted,
                                         uint64_t own_bytes_max = UINT64_MAX);
   // Pins blocks until unpin(). Errors also: exhausted: they do not fit.
@@ -92,7 +93,7 @@ class BlockCache {
   Result<std::vector<FoundPin>> pins();
   uint64_t pinned_bytes_max() const { return pins_.bytes_max(); }
 
-  // Visits all blocks, in no order. It may miss blocks that other processes add or remove
+  // Visits all blocks, in no defined order. May miss blocks that other processes add or remove
   // meanwhile.
   Result<void> visit(const std::function<void(const CachedBlock&)>& visitor) const;
   // Removes the blocks for which `which` is true, unless a running job holds them.
@@ -112,7 +113,7 @@ class BlockCache {
   Pins pins_;
   std::atomic<uint64_t> hits_ = 0, misses_ = 0, broken_ = 0, kept_ = 0, removed_ = 0,
                         without_space_ = 0;
-  std::atomic<uint64_t> neighbours_ = 0;  // names of files that are being written
+  std::atomic<uint64_t> temporary_files_ = 0;  // numbers the files that are being written
   Mutex mutex_;
   uint64_t written_since_trim_ GUARDED_BY(mutex_) = 0;
 };

@@ -49,7 +49,7 @@ class BlockCacheTest : public testing::Test {
   os::TemporaryDirectory directory_;
 };
 
-TEST_F(BlockCacheTest, BlocksOutliveTheProcessAndBelongToOneVersion) {
+TEST_F(BlockCacheTest, KeepsBlocksOfEachVersionBeyondTheProcess) {
   ASSERT_TRUE(open()->put(block(0), "old"));
   const auto cache = open();
   EXPECT_EQ(**cache->get(block(0)), "old");
@@ -97,7 +97,7 @@ TEST_F(BlockCacheTest, TheLeastRecentlyUsedBlocksAreRemovedFirst) {
   EXPECT_EQ(cache->counts().removed, oldest);
 }
 
-TEST_F(BlockCacheTest, AFullDiskKeepsNothing) {
+TEST_F(BlockCacheTest, KeepsNothingOnAFullDisk) {
   const auto cache = *BlockCache::open({directory_.path() + "/blocks", 1 << 30, UINT64_MAX});
   ASSERT_TRUE(cache->put(block(0), "content"));
   EXPECT_FALSE(*cache->get(block(0)));
@@ -204,7 +204,7 @@ TEST_F(PinTest, BlocksOfARunningJobAreNotRemoved) {
   EXPECT_TRUE(cache->pins()->empty());
 }
 
-TEST_F(PinTest, ATooLargePinCoversTheBlocksThatFit) {
+TEST_F(PinTest, ALargePinCoversTheBlocksThatFit) {
   const auto cache = open(11 * kSmallBlock);
   const auto first = *cache->hold("job a", blocks(0, 5));
   const auto second = *cache->hold("job b", blocks(3, 20));
@@ -220,7 +220,7 @@ TEST_F(PinTest, ATooLargePinCoversTheBlocksThatFit) {
   EXPECT_EQ(third->bytes_pinned, 0u);
 }
 
-TEST_F(PinTest, APinMayHaveALimitOfItsOwn) {
+TEST_F(PinTest, APinMayHaveItsOwnLimit) {
   const auto cache = open(11 * kSmallBlock);
   const auto first = *cache->hold("job a", blocks(0, 5), 3 * kSmallBlock);
   EXPECT_EQ(first->bytes_wanted, 5 * kSmallBlock);
@@ -345,7 +345,7 @@ TEST_F(PinTest, DropRemovesBlocksThatNoJobHolds) {
   EXPECT_EQ(seen, (std::vector<uint64_t>{4, 5}));
 }
 
-TEST_F(BlockCacheTest, ABlockHasASingleFetchAtATime) {
+TEST_F(BlockCacheTest, ABlockIsFetchedByOneThreadAtATime) {
   const auto cache = open();
   {
     auto first = *cache->fetch_lock(block(0));

@@ -40,8 +40,7 @@ Result<bool> FetchLock::try_take() {
 
 FetchLock::~FetchLock() {
   if (!file_) return;
-  // Unlocks explicitly: a child process that is just being started may hold a copy of the
-  // descriptor.
+  // Unlocks explicitly: a child process that is being started may have a copy of the descriptor.
   auto lock = one_byte(offset_, F_UNLCK);
   ::fcntl(file_.descriptor(), F_OFD_SETLK, &lock);
 }

@@ -1,9 +1,9 @@
-// FetchLock is the right to fetch one block, which one thread of all processes of a machine has at
-// a time.
+// FetchLock is the right to fetch one block. At most one thread of all processes on a machine has
+// it at a time.
 //
-// It is a lock on one byte of a file, at an offset derived from the block's hash, so a million
+// The lock is on one byte of a file, at an offset derived from the block's hash, so a million
 // blocks need no further files. The kernel releases it when its holder ends. Two blocks with the
-// same offset are fetched one after the other, with no other effect.
+// same offset are fetched one after the other; there is no other effect.
 //
 // Threads: confined to one. Errors: by errno.
 #pragma once

@@ -17,7 +17,7 @@
 
 namespace trainyard::cache {
 
-// The maximum number of blocks in a pin (a file of 75 MB); callers leave out further blocks.
+// The limit of blocks in a pin, whose file then has 75 MB. Callers leave out further blocks.
 inline constexpr size_t kPinBlocksMax = 2 << 20;
 inline constexpr size_t kPinNameBytesMax = 4 << 10;
 inline constexpr size_t kPinFileBytesMax = 16 + kPinNameBytesMax + kPinBlocksMax * 36;

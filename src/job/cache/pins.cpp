@@ -63,7 +63,7 @@ Result<std::vector<FoundPin>> Pins::read() {
     }
     if (!held && !name.starts_with(kKept)) continue;
     const auto file = os::read_file(path, kPinFileBytesMax);
-    // The holder has just released it.
+    // The holder has released the pin meanwhile.
     if (!file && file.error().kind == Kind::not_found) continue;
     if (!file) return file.error();
     auto pin = decode_pin(*file);
@@ -98,7 +98,7 @@ Result<std::unique_ptr<HeldPin>> Pins::hold(const std::string& name,
   }
   order(pinned);
   TRY(disk_.make_directories(directory_, 0700));
-  // A process in another PID namespace may have the same number.
+  // Skips held names: a process in another PID namespace may have the same number.
   std::string path;
   do
     path = directory_ + "/" + std::string(kHeld) + std::to_string(::getpid()) + "-" +
@@ -106,7 +106,7 @@ Result<std::unique_ptr<HeldPin>> Pins::hold(const std::string& name,
   while (os::FileLock::held(path));
   auto lock = TRY(os::SharedLock::take(path));
   auto held = std::make_unique<HeldPin>(path, std::move(lock));
-  // Not durable: the pin does not outlive a restart of the machine.
+  // Not durable: the pin ends with a restart of the machine in any case.
   const auto file = TRY(disk_.create(path, O_WRONLY | O_TRUNC));
   TRY(disk_.write(file, encode_pin({shorten(name, kPinNameBytesMax), std::move(pinned)}), path));
   held->bytes_wanted = bytes_wanted, held->bytes_pinned = bytes_pinned;

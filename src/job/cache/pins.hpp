@@ -1,9 +1,9 @@
-// Keeps the pins of a cache: lists of blocks that are not removed while a pin lasts.
+// Manages the pins of a cache: lists of blocks that are not removed as long as the pin exists.
 //
-// A held pin lasts as long as its holder: it is a file with a lock, which the kernel releases when
-// the process ends, even by a signal. A kept pin lasts until it is removed; it survives power loss.
-// All pins together never exceed the limit, so a pinned block need never be removed: a pin that
-// does not fit is rejected, or covers as many blocks as fit.
+// A held pin exists as long as its holder: it is a file with a lock, which the kernel releases when
+// the process ends, even by a signal. A kept pin exists until it is removed, and survives power
+// loss. All pins together never exceed the limit, so a pinned block never has to be removed: a pin
+// that does not fit is rejected, or covers as many blocks as fit.
 //
 // Threads: callable from anywhere, in any number of processes on one directory. The caller holds
 // the cache's lock (BlockCache does).
@@ -24,7 +24,7 @@
 
 namespace trainyard::cache {
 
-// Releases the pin when it is destroyed.
+// HeldPin is a pin that is released on destruction.
 class HeldPin {
  public:
   HeldPin(std::string path, os::SharedLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
@@ -32,8 +32,8 @@ class HeldPin {
   ~HeldPin();
 
   uint64_t bytes_wanted = 0, bytes_pinned = 0;
-  uint64_t bytes_of_others = 0;  // the sum of all other pins, less the blocks that this one shares
-  uint64_t bytes_max = 0;        // limit of all pins together
+  uint64_t bytes_of_others = 0;  // the sum of all other pins, without blocks shared with this one
+  uint64_t bytes_max = 0;        // the limit of all pins together
 
  private:
   const std::string path_;
@@ -50,7 +50,7 @@ class Pins {
   Pins(std::string directory, uint64_t bytes_max, const os::Disk& disk)
       : directory_(std::move(directory)), bytes_max_(bytes_max), disk_(disk) {}
 
-  // Pins as many of the first blocks as fit, with at most `own_bytes_max`; `wanted` may be in any
+  // Pins as many of the first blocks as fit, at most `own_bytes_max` bytes. `wanted` may be in any
   // order.
   Result<std::unique_ptr<HeldPin>> hold(const std::string& name, std::vector<PinnedBlock> wanted,
                                         uint64_t own_bytes_max);

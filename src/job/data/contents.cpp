@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "data/manifest.hpp"
-#include "data/order.hpp"
+#include "data/permutation.hpp"
 
 namespace trainyard::data {
 
@@ -39,9 +39,9 @@ Feed::Source Contents::epoch(uint64_t epoch, const Deal& deal) const {
     size_t next = 0;
     std::vector<Item> items;  // of the current line, the next one last
   };
-  // shared by the source's copies; the last one frees it
+  // Shared by the copies of the source; the last one frees it.
   const auto state = std::make_shared<State>();
-  state->order = order_of(static_cast<uint32_t>(size()), deal.seed, epoch);
+  state->order = permutation_of(static_cast<uint32_t>(size()), deal.seed, epoch);
   if (deal.sharded) state->order = share_of(state->order, deal.host, deal.hosts);
   return [this, state]() -> Result<std::optional<Item>> {
     while (state->items.empty()) {

@@ -1,8 +1,8 @@
-// Produces the items that a channel streams, epoch by epoch: its objects, or the lines of its
+// Produces the items that a channel streams in each epoch: its objects, or the lines of its
 // augmented manifest.
 //
-// Threads: immutable once made; one of its sources is confined to one thread at a time. Lifetime: a
-// source must not outlive its Contents.
+// Threads: immutable once made; each source is used by one thread at a time. Lifetime: a source
+// must not outlive its Contents.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ namespace trainyard::data {
 
 // How items are distributed to hosts.
 struct Deal {
-  std::optional<int64_t> seed;  // shuffled again for each epoch; nothing: in order
-  bool sharded = false;         // each item to one host, else all to all
+  std::optional<int64_t> seed;  // of the shuffle, which differs in each epoch; nullopt: in order
+  bool sharded = false;         // true: one host gets each item; false: all hosts get all items
   uint32_t host = 0, hosts = 1;
 };
 
 class Contents {
  public:
   explicit Contents(std::vector<objects::Location> objects) : objects_(std::move(objects)) {}
-  // Makes contents from an augmented manifest's text. Errors: invalid.
+  // Makes contents from the text of an augmented manifest. Errors: invalid.
   static Result<Contents> of_lines(std::string text, std::vector<std::string> attribute_names);
 
   // Returns the items of one epoch; a line has one for each attribute. Errors of the source:

@@ -9,7 +9,7 @@
 namespace trainyard::data {
 namespace {
 
-// Discards the bytes of a stream whose length is needed.
+// The buffer for reading a stream only to measure its length.
 constexpr size_t kCountingBytes = 256 << 10;
 
 Result<void> check_record(uint64_t bytes) {
@@ -69,7 +69,7 @@ void Feed::work() {
     std::shared_ptr<Backlog> backlog;
     std::optional<Item> item;
     {
-      // Items and their backlogs have the same order.
+      // Takes the item and adds its backlog under one lock, so both have the same order.
       const MutexLock source_lock(source_mutex_);
       {
         MutexLock lock(mutex_);
@@ -129,7 +129,7 @@ Result<void> Feed::fetch(const Item& item, Backlog& backlog) {
   std::vector<char> chunk;
   if (form_.record_io) {
     if (item.from && form_.gunzip) {
-      // A record begins with its length, which gzip has at its end: so the object is read twice.
+      // Reads the object twice: a record begins with its length, which gzip has at its end.
       std::vector<char> counted(kCountingBytes);
       bytes = 0;
       while (const size_t got = TRY(stream->read(counted))) {
@@ -154,7 +154,8 @@ Result<void> Feed::fetch(const Item& item, Backlog& backlog) {
   return push(backlog, std::move(chunk));
 }
 
-// Whole chunks go into the backlog; the rest stays in `chunk`. `expected` is the maximum length.
+// Moves complete chunks into the backlog; the rest stays in `chunk`. `expected`: the maximum
+// length.
 Result<uint64_t> Feed::copy(ByteStream& stream, uint64_t expected, std::vector<char>& chunk,
                             Backlog& backlog) {
   for (uint64_t sent = 0;;) {

@@ -1,13 +1,13 @@
 // Reads one epoch of a channel as bytes, in order, with prefetching.
 //
-// kAheadItems threads take items (texts, or objects of the store) one by one from the caller's
-// source, and read each into a backlog of kAheadChunks chunks; the reader takes the backlogs in
-// order. Thus several small objects are fetched at once, a large one streams through, and both
-// constants bound the memory (8 MiB per feed).
+// kAheadItems threads take items (texts, or objects of the store) from the caller's source, one at
+// a time, and read each into a backlog of kAheadChunks chunks. The reader empties the backlogs in
+// order. So several small objects are fetched at once, a large one streams through, and both
+// constants limit the memory (8 MiB per feed).
 //
-// Threads: some of its own, joined by the destructor; next() is confined to one, stop() is not.
-// Errors: that of the first item that could not be read, when it is reached, naming it.
-// Lifetime: the constructor's arguments must outlive it.
+// Threads: kAheadItems of its own, joined by the destructor; next() is confined to one thread,
+// stop() is not. Errors: the error of the first item that could not be read, once the reader
+// reaches it, with the item's name. Lifetime: the constructor's arguments must outlive it.
 #pragma once
 
 #include <deque>
@@ -27,10 +27,10 @@ namespace trainyard::data {
 
 inline constexpr size_t kAheadItems = 4;          // at once: hides the latency of the next objects
 inline constexpr size_t kAheadChunks = 4;         // per item
-inline constexpr size_t kChunkBytes = 512 << 10;  // a pipe holds 1 MiB at most
+inline constexpr size_t kChunkBytes = 512 << 10;  // half of the largest pipe
 
 struct Item {
-  std::string text;                       // the bytes, when `from` is nothing
+  std::string text;                       // the bytes, if `from` is nullopt
   std::optional<objects::Location> from;  // the object that has the bytes
 };
 
@@ -41,13 +41,13 @@ struct Form {
 
 class Feed {
  public:
-  // Called by one thread at a time; nothing: there are no more.
+  // Returns the next item; nullopt: there are no more. Called by one thread at a time.
   using Source = std::function<Result<std::optional<Item>>()>;
 
   Feed(objects::Objects& objects, Clock& clock, Form form, Source source);
   ~Feed();
 
-  // Returns the next bytes; nothing: the epoch is over. Errors also: cancelled: stopped.
+  // Returns the next bytes; nullopt: the epoch has ended. Errors also: cancelled: stopped.
   Result<std::optional<std::vector<char>>> next();
   // Ends all running work; from any thread.
   void stop();
@@ -75,9 +75,8 @@ class Feed {
   Mutex source_mutex_;  // taken before mutex_
   Mutex mutex_;
   ConditionVariable changed_;
-  std::deque<std::shared_ptr<Backlog>> backlogs_
-      // shared with the thread that fills it, which may free it
-      GUARDED_BY(mutex_);
+  // Each backlog is shared with the thread that fills it, which may free it.
+  std::deque<std::shared_ptr<Backlog>> backlogs_ GUARDED_BY(mutex_);
   bool exhausted_ GUARDED_BY(mutex_) = false;  // the source has no more
   std::vector<std::thread> threads_ GUARDED_BY(mutex_);
 };

@@ -65,7 +65,7 @@ class FeedTest : public testing::Test {
   std::unique_ptr<objects::Objects> objects_ = objects::make_memory(clock_, random_);
 };
 
-TEST_F(FeedTest, ObjectsOfAnySizeArriveInOrder) {
+TEST_F(FeedTest, ReadsObjectsOfAnySizeInOrder) {
   std::string expected;
   std::vector<std::string> keys;
   for (int i = 0; i < 40; ++i) {
@@ -151,7 +151,7 @@ TEST_F(FeedTest, ShufflesEachEpochAgainAndSharesOneOrder) {
   EXPECT_EQ(bytes(all, {}, {{}, true, 12, 13}, 0), "");
 }
 
-TEST_F(FeedTest, MayBeLeftAtAnyPoint) {
+TEST_F(FeedTest, CanBeDestroyedAtAnyPoint) {
   put("large", std::string(20'000'000, 'x'));
   const auto all = contents({"large", "large", "large"});
   { Feed feed(*objects_, clock_, {}, all.epoch(0, {})); }

@@ -1,5 +1,5 @@
 // Decodes the documents that name a channel's objects: manifests, and augmented manifests, which
-// have attributes too. Both come from outside.
+// also have attributes. Users write both.
 //
 //   manifest, one JSON document
 //       [{"prefix": "s3://bucket/some/"}, "a/1.csv", "a/2.csv"]
@@ -20,11 +20,11 @@
 
 namespace trainyard::data {
 
-// A manifest is held in memory while it is decoded, some ten times its size.
+// The limit of a manifest, whose decoding needs some ten times its size of memory.
 inline constexpr size_t kManifestBytesMax = 64 << 20;
-// An augmented manifest's text stays in memory while the job runs.
+// The limit of an augmented manifest, whose text stays in memory while the job runs.
 inline constexpr size_t kAugmentedBytesMax = 256 << 20;
-// The limit of one line; larger values are objects, named by a -ref.
+// The limit of one line. Larger values must be objects, which a -ref attribute names.
 inline constexpr size_t kAugmentedLineBytesMax = 4 << 20;
 
 struct ManifestEntry {
@@ -37,13 +37,13 @@ struct Manifest {
 };
 Result<Manifest> read_manifest(std::string_view text);
 
-// One attribute of a line: an object to be fetched (the attribute's name ends in -ref), or the
-// value as text: a string unchanged, anything else as JSON.
+// One attribute of a line. If its name ends in -ref, an object to fetch; otherwise the value as
+// text: a string unchanged, anything else as JSON.
 struct Attribute {
   std::string text;
   std::optional<objects::Location> from;
 };
-// Returns the lines that are not blank. Errors also: there is none, or one is too long.
+// Returns the lines that are not blank. Errors also: all lines are blank, or one is too long.
 Result<std::vector<std::string_view>> split_lines(std::string_view text);
 // Returns the attributes in the order of `names`.
 Result<std::vector<Attribute>> read_augmented_line(std::string_view line,

@@ -13,7 +13,7 @@ std::string text_of(const Result<Manifest>& manifest) {
   return text;
 }
 
-TEST(Manifest, PrefixAndRestMakeTheKey) {
+TEST(Manifest, PrefixAndRestFormTheKey) {
   EXPECT_EQ(text_of(read_manifest(R"([{"prefix":"s3://b/some/"},"a/1","2"])")),
             "b:some/a/1|a/1 b:some/2|2 ");
   EXPECT_EQ(text_of(read_manifest(R"([{"prefix":"s3://b/part-"},"1"])")), "b:part-1|1 ");

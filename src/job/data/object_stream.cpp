@@ -9,7 +9,7 @@ Result<std::unique_ptr<ObjectStream>> ObjectStream::open(objects::Objects& objec
   for (;;) {
     const auto opened = stream->open_at(0);
     if (opened) return stream;
-    if (!stream->worth_another_try(opened.error())) return opened.error();
+    if (!stream->pause_before_retry(opened.error())) return opened.error();
   }
 }
 
@@ -25,14 +25,14 @@ Result<size_t> ObjectStream::read(std::span<char> buffer) {
         return corrupt("it ended after " + std::to_string(at_) + " of " + std::to_string(bytes_) +
                        " bytes");
       if (got) {
-        away_since_.reset();
+        outage_began_.reset();
         at_ += *got;
         return *got;
       }
       reader_.reset();
       opened = got.error();
     }
-    if (!worth_another_try(opened.error())) return opened.error();
+    if (!pause_before_retry(opened.error())) return opened.error();
   }
 }
 
@@ -50,13 +50,13 @@ Result<void> ObjectStream::open_at(uint64_t offset) {
   return {};
 }
 
-bool ObjectStream::worth_another_try(const Error& error) {
+bool ObjectStream::pause_before_retry(const Error& error) {
   const bool of_keys = error.kind == Kind::denied;
   if (error.kind != Kind::unavailable && !of_keys) return false;
   const auto now = clock_.monotonic();
-  if (!away_since_) away_since_ = now;
-  if (now - *away_since_ > (of_keys ? kNewKeysMax : kAwayMax)) return false;
-  return !stop_.wait(kAwayPause);
+  if (!outage_began_) outage_began_ = now;
+  if (now - *outage_began_ > (of_keys ? kRenewedKeysMax : kOutageMax)) return false;
+  return !stop_.wait(kOutagePause);
 }
 
 }  // namespace trainyard::data

@@ -1,8 +1,8 @@
-// Reads one object's bytes through outages of the store: when it is unavailable or its keys are
-// being renewed, reading continues at the same byte afterwards, if the object is unchanged.
+// Reads the bytes of one object, with retries. After an outage of the store, or a renewal of the
+// keys, reading continues at the same byte if the object is unchanged.
 //
 // Threads: confined to one; a stop may be ordered from anywhere. Errors: those of the store;
-// cancelled: stopped; unavailable: the outage was longer than kAwayMax; conflict: the object was
+// cancelled: stopped; unavailable: the outage was longer than kOutageMax; conflict: the object was
 // replaced meanwhile; invalid: not gzip; corrupt: the object ended early.
 // Lifetime: the constructor's arguments must outlive it.
 #pragma once
@@ -18,11 +18,11 @@
 
 namespace trainyard::data {
 
-// an embedded store is unavailable when the server is
-inline constexpr Duration kAwayMax = 1h;
-inline constexpr Duration kAwayPause = 500ms;  // between two attempts
-// keys that are refused for longer are not being renewed
-inline constexpr Duration kNewKeysMax = 10s;
+// The longest outage: an embedded store is unavailable when the server is.
+inline constexpr Duration kOutageMax = 1h;
+inline constexpr Duration kOutagePause = 500ms;  // between two attempts
+// The time within which renewed keys arrive; a longer refusal is an error.
+inline constexpr Duration kRenewedKeysMax = 10s;
 
 class ByteStream {
  public:
@@ -42,8 +42,8 @@ class ObjectStream : public ByteStream {
   ObjectStream(objects::Objects& objects, objects::Location from, Clock& clock, Stop& stop)
       : objects_(objects), from_(std::move(from)), clock_(clock), stop_(stop) {}
   Result<void> open_at(uint64_t offset);
-  // Returns whether to retry after this error; it has paused then.
-  bool worth_another_try(const Error& error);
+  // Returns true, after a pause, if this error is worth a retry.
+  bool pause_before_retry(const Error& error);
 
   objects::Objects& objects_;
   const objects::Location from_;
@@ -52,7 +52,7 @@ class ObjectStream : public ByteStream {
   std::unique_ptr<objects::Reader> reader_;
   uint64_t bytes_ = 0, at_ = 0;
   std::string etag_;
-  std::optional<std::chrono::nanoseconds> away_since_;
+  std::optional<std::chrono::nanoseconds> outage_began_;
 };
 
 // Decompresses gzip, of one member or several.

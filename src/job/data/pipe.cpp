@@ -13,14 +13,14 @@
 namespace trainyard::data {
 namespace {
 
-// A FIFO cannot be polled for its reader, so it is opened repeatedly. Often at first: a reader is
-// about to come.
+// The intervals at which a FIFO is opened, since it cannot be polled for a reader. Short at first,
+// when a reader is likely to open it soon.
 constexpr Duration kPollInterval = 2ms;
 constexpr Duration kPollIntervalLater = 20ms;
 constexpr int kPolledOften = 500;
 // The longest wait for space in a full FIFO before a stop is checked.
 constexpr int kFullWaitMilliseconds = 50;
-// The size of a FIFO; most machines allow no more.
+// The size of a FIFO: the default limit of Linux.
 constexpr int kFifoBytes = 1 << 20;
 
 }  // namespace
@@ -77,7 +77,7 @@ Result<Pipe::Sent> Pipe::send_epoch(uint64_t epoch) {
     // The FIFO stays open until the agent has ended the reader: closing it would look like the end
     // of the epoch.
     on_failure_(sent.error());
-    while (!stop_.wait(kAwayMax)) {
+    while (!stop_.wait(kOutageMax)) {
     }
     return Sent::stopped;
   }
@@ -91,7 +91,7 @@ Result<os::File> Pipe::wait_for_reader(uint64_t epoch) {
   for (int requested = 0;; ++requested) {
     auto fifo = os::open_fifo_beneath(directory_, name_of(epoch), os::FifoEnd::writing);
     if (fifo) {
-      (void)::fcntl(fifo->descriptor(), F_SETPIPE_SZ, kFifoBytes);  // its current size is enough
+      (void)::fcntl(fifo->descriptor(), F_SETPIPE_SZ, kFifoBytes);  // optional
       return fifo;
     }
     if (fifo.error().kind != Kind::not_found)
@@ -132,7 +132,7 @@ Result<Pipe::Sent> Pipe::write_all(const os::File& fifo, const std::vector<char>
 
 Result<void> Pipe::make_fifo(uint64_t epoch) {
   const std::string name = name_of(epoch);
-  remove_fifo(epoch);  // files that the job made there
+  remove_fifo(epoch);  // a file that the job made there
   if (::mkfifoat(directory_.descriptor(), name.c_str(), 0666) != 0)
     return from_errno("making the FIFO " + name);
   // Independent of the umask: the job may run as any user.

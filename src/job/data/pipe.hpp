@@ -4,14 +4,13 @@
 //   CHANNEL_e exists --reader opens--> bytes are written --all written, or the reader closes-->
 //   CHANNEL_e+1 exists
 //
-// The next FIFO exists before the reader gets the end of the current one; a reader that closes
+// The next FIFO exists before the reader gets the end of the current one. A reader that closes
 // early may have to retry for a moment. A finished FIFO is removed, so that no program waits for it
-// forever. The job may write to the directory: nothing is written to files that it puts in a FIFO's
-// place.
+// forever. The job may write to the directory; nothing is written to a file that replaces a FIFO.
 //
 // Threads: one of its own, from start() to stop(), which never waits for the reader. Errors: at
-// start() those of files; later the first one is passed to `on_failure`, and the reader gets
-// neither bytes nor an end, so that a part is not taken for the whole epoch.
+// start() those of files. Later the first error is passed to `on_failure`, and the reader gets
+// neither further bytes nor an end, so that a part does not look like the whole epoch.
 // Lifetime: the constructor's arguments must outlive it. Requires: the program ignores SIGPIPE.
 #pragma once
 
@@ -30,13 +29,13 @@ namespace trainyard::data {
 
 class Pipe {
  public:
-  // `open_epoch` begins to fetch an epoch's bytes.
+  // `open_epoch` begins to fetch the bytes of an epoch.
   Pipe(std::string directory, std::string channel,
        std::function<std::unique_ptr<Feed>(uint64_t epoch)> open_epoch,
        std::function<void(Error)> on_failure);
   ~Pipe() { stop(); }
 
-  // Makes the first FIFO; it exists on return.
+  // Makes the first FIFO, which exists on return, and starts the thread.
   Result<void> start();
   // Ends the thread. FIFOs stay as they are.
   void stop();
@@ -60,7 +59,7 @@ class Pipe {
   os::File directory_;
   Stop stop_;
   Mutex mutex_;
-  Feed* feed_ GUARDED_BY(mutex_) = nullptr;  // of the current epoch, to be stopped
+  Feed* feed_ GUARDED_BY(mutex_) = nullptr;  // of the current epoch; stop() stops it
   std::thread thread_;
 };
 

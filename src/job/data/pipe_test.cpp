@@ -77,7 +77,7 @@ class PipeTest : public testing::Test {
   std::optional<Pipe> pipe_;
 };
 
-TEST_F(PipeTest, AnEpochIsAFifo) {
+TEST_F(PipeTest, ServesEachEpochThroughAFifo) {
   put("a", "one ");
   put("b", "two ");
   start();
@@ -131,7 +131,7 @@ TEST_F(PipeTest, AFailureIsReportedAndTheReaderGetsNoEnd) {
   EXPECT_EQ(::read(fifo.descriptor(), buffer, 8), 0);
 }
 
-TEST_F(PipeTest, DoesNotWriteToAFileInItsPlace) {
+TEST_F(PipeTest, DoesNotWriteToAFileInPlaceOfTheFifo) {
   put("a", "one");
   ASSERT_TRUE(os::write_file(directory_.path() + "/victim", "precious"));
   start();
@@ -143,7 +143,7 @@ TEST_F(PipeTest, DoesNotWriteToAFileInItsPlace) {
   EXPECT_EQ(*os::read_file(directory_.path() + "/victim"), "precious");
 }
 
-TEST_F(PipeTest, ADeviceInItsPlaceIsNotOpened) {
+TEST_F(PipeTest, DoesNotOpenADeviceInPlaceOfTheFifo) {
   put("a", "one");
   start();
   ASSERT_EQ(::mknod((directory_.path() + "/zero").c_str(), S_IFCHR | 0666, makedev(1, 5)), 0);
@@ -170,7 +170,7 @@ TEST_F(PipeTest, AReplacedDirectoryIsNotFollowed) {
     EXPECT_TRUE(os::remove_all(directory_.path() + made));
 }
 
-TEST_F(PipeTest, StopsWithoutAReaderAndWithASlowOne) {
+TEST_F(PipeTest, StopsWithoutAReaderOrWithASlowReader) {
   put("a", std::string(30'000'000, 'x'));
   start();
   pipe_->stop();

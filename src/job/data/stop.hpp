@@ -1,4 +1,5 @@
-// Stops running work: checked between two parts of it, and noticed by waiting threads.
+// Stop is a flag that ends running work: the work checks it between two parts, and waiting threads
+// wake up.
 //
 // Threads: callable from anywhere.
 #pragma once
@@ -20,7 +21,7 @@ class Stop {
     changed_.notify_all();
   }
   bool ordered() const { return ordered_; }
-  // Waits at most so long; returns whether it was ordered.
+  // Waits for order(), at most this long. Returns true if it was called.
   bool wait(Duration at_most) {
     MutexLock lock(mutex_);
     return changed_.wait_for(lock, at_most, [&]() REQUIRES(mutex_) { return ordered_.load(); });

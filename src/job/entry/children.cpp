@@ -10,14 +10,14 @@
 namespace trainyard::entry {
 namespace {
 
-// A longer line is forwarded in pieces.
+// The longest line that is forwarded whole; longer ones are forwarded in pieces.
 constexpr size_t kLineBytesMax = 64 << 10;
 constexpr int kOutput = 1, kErrors = 2;
-// Read of a process that has ended: more than its pipe holds. An orphan may write to that pipe
-// without an end.
+// The limit of bytes to read after the end of a process: more than the capacity of its pipe. An
+// orphan may write to that pipe forever.
 constexpr size_t kLastBytesMax = 4 << 20;
 
-// Keeps the end of the text.
+// Removes the beginning of a text that is too long.
 void keep_end(std::string& end, std::string_view text) {
   if (text.size() >= kLastOutputBytesMax) {
     end = text.substr(text.size() - kLastOutputBytesMax);
@@ -66,12 +66,13 @@ void Children::add_waits(std::vector<pollfd>& waits) const {
 }
 
 void Children::pump() {
-  for (auto& [process, child] : children_) pass_on(child, false);
+  for (auto& [process, child] : children_) forward(child, false);
 }
 
-// Forwards output before errors: what a process prints before its traceback stays before it.
-void Children::pass_on(Child& child, bool to_the_end) {
-  pass_on_output(child, to_the_end);
+// Forwards standard output before standard error, so that text printed before a traceback stays
+// before it.
+void Children::forward(Child& child, bool to_the_end) {
+  forward_output(child, to_the_end);
   size_t bytes = 0;
   for (bool more = true; more && child.running.errors;) {
     std::string text;
@@ -86,7 +87,7 @@ void Children::pass_on(Child& child, bool to_the_end) {
   }
 }
 
-void Children::pass_on_output(Child& child, bool to_the_end) {
+void Children::forward_output(Child& child, bool to_the_end) {
   size_t bytes = 0;
   for (bool more = true; more && child.running.output;) {
     std::string text;
@@ -102,8 +103,8 @@ void Children::pass_on_output(Child& child, bool to_the_end) {
   }
 }
 
-// Returns the lines that the text completes, changed if the kind says so; at the end of the output,
-// all of it.
+// Returns the lines that the text completes, changed if the kind says so; at the end of the output
+// also the incomplete last line.
 std::string Children::whole_lines(Child& child, std::string text, bool at_the_end) {
   child.partial_line += text;
   std::string lines;
@@ -131,7 +132,7 @@ std::vector<Children::Exit> Children::reap() {
     const auto found = children_.find(process);
     if (found == children_.end()) continue;
     Child& child = found->second;
-    pass_on(child, true);
+    forward(child, true);
     write_all(kOutput, child.partial_line);
     exits.push_back({std::move(child.kind), exit_code_of(status), std::move(child.printed),
                      std::move(child.command)});

@@ -1,5 +1,5 @@
-// Runs the processes that entry starts on this host: forwards their output as it comes, keeps the
-// end of it, and reports the exit of each once.
+// Runs the processes that entry starts on this host: forwards their output as it arrives, keeps the
+// end of the output, and reports the exit of each process once.
 //
 // Threads: confined to one. Errors: those of processes.hpp.
 #pragma once
@@ -17,13 +17,13 @@
 
 namespace trainyard::entry {
 
-// SIGCHLD, SIGTERM and SIGINT, read from a descriptor. Blocks them: made before any process is
-// started.
+// Reads SIGCHLD, SIGTERM and SIGINT from a descriptor. The constructor blocks these signals, so it
+// must run before any process is started.
 class Signals {
  public:
   Signals();
   int descriptor() const { return file_.descriptor(); }
-  // Takes waiting signals; true when one of them requests a stop.
+  // Reads the pending signals. Returns true if one of them requests a stop.
   bool take();
 
  private:
@@ -35,11 +35,11 @@ class Children {
   struct Kind {
     Start::Role role = Start::Role::program;
     int rank = 0;
-    uint32_t number = 0;        // of a line that another host requested; 0 for others
+    uint32_t number = 0;        // of a command line that another host requested; 0 for others
     bool signal_group = false;  // a stop signal goes to the whole group instead of the process
-    bool whole_lines = false;   // write whole lines only: other processes write to the same log
-    std::function<void(size_t bytes)> on_output;  // what it has printed, to either stream
-    // Changes each line of its output, with its newline, before it is forwarded.
+    bool whole_lines = false;   // forward whole lines only: other processes write to the same log
+    std::function<void(size_t bytes)> on_output;  // called with the bytes read from either stream
+    // Changes each line of the output, including its newline, before it is forwarded.
     std::function<std::string(std::string_view)> change_line;
   };
   struct Exit {
@@ -49,17 +49,18 @@ class Children {
     std::string command;  // for messages
   };
 
-  // Starts a process, whose output and standard error are read.
+  // Starts a process and reads its standard output and standard error.
   Result<void> start(Command command, Kind kind);
   bool empty() const { return children_.empty(); }
 
   void add_waits(std::vector<pollfd>& waits) const;
   // Forwards the output that has arrived.
   void pump();
-  // Returns those that have ended since the last call; also reaps orphans that were left to us.
+  // Returns the processes that have ended since the last call. Also reaps orphans, which this
+  // process inherits.
   std::vector<Exit> reap();
-  // Sends SIGTERM to each process, or to its group if kind says so: once to each, since a second
-  // one would interrupt a handler that saves a checkpoint.
+  // Sends SIGTERM to each process, or to its group if its kind says so. Once to each: a second
+  // signal would interrupt a handler that saves a checkpoint.
   void request_end();
   // Sends SIGKILL to every group.
   void kill();
@@ -72,8 +73,8 @@ class Children {
     std::string partial_line, command;
     bool requested_end = false;
   };
-  void pass_on(Child& child, bool to_the_end);
-  void pass_on_output(Child& child, bool to_the_end);
+  void forward(Child& child, bool to_the_end);
+  void forward_output(Child& child, bool to_the_end);
   static std::string whole_lines(Child& child, std::string text, bool at_the_end);
 
   std::map<pid_t, Child> children_;

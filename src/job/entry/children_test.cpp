@@ -24,9 +24,10 @@ class ChildrenTest : public testing::Test {
     const auto started = children_.start(shell(line), kind);
     ASSERT_TRUE(started) << started.error().message;
   }
-  // Waits for the next one that ends.
+  // Waits for the next process that ends.
   Children::Exit wait() {
-    // By the clock, not by rounds: each round of a flood returns at once with a few lines.
+    // The limit is a time, not a number of rounds: with heavy output, each round returns at once
+    // with a few lines.
     const auto deadline = std::chrono::steady_clock::now() + kEndsWithin;
     while (std::chrono::steady_clock::now() < deadline) {
       std::vector<pollfd> waits = {{signals_.descriptor(), POLLIN, 0}};
@@ -60,7 +61,7 @@ TEST_F(ChildrenTest, ReportTheirExitAndLastOutput) {
   EXPECT_EQ(wait().code, 128 + SIGSEGV);
 }
 
-TEST_F(ChildrenTest, KeepOnlyTheEndOfAFlood) {
+TEST_F(ChildrenTest, KeepOnlyTheEndOfLongOutput) {
   start(
       "i=0; while [ $i -lt 4000 ]; do echo line $i of many; i=$((i+1)); done >&2; echo end >&2; "
       "exit 1");
@@ -98,7 +99,7 @@ TEST_F(ChildrenTest, ForwardChangedLines) {
 TEST_F(ChildrenTest, AreStoppedAloneOrWithTheirGroup) {
   Children::Kind group;
   group.signal_group = true;
-  // The shell ends when its child has: both must be told.
+  // The shell ends when its child has ended, so both must get the signal.
   start(
       "trap 'wait; exit 9' TERM; (trap 'echo told > inner; exit' TERM; touch ready; while :; do "
       "sleep 0.05; done) & wait; wait",
@@ -136,7 +137,7 @@ TEST_F(ChildrenTest, RunOnTheirProcessors) {
   EXPECT_EQ(wait().code, 0);
 }
 
-TEST_F(ChildrenTest, AMissingProgramIsNamed) {
+TEST_F(ChildrenTest, NameAMissingProgram) {
   const auto started = children_.start({{"no-such-program"}, {{"PATH", "/usr/bin:/bin"}}, "/"}, {});
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().kind, Kind::not_found);

@@ -19,7 +19,8 @@ namespace trainyard::entry {
 namespace {
 
 constexpr const char* kScratch[] = {"/tmp", "/dev/shm"};
-// Killed processes end at once, and their children become ours: some rounds are enough.
+// The limit of rounds of killing. Killed processes end at once, and this process inherits their
+// children, so some rounds are enough.
 constexpr int kKillRoundsMax = 1000;
 constexpr int kKillPauseMilliseconds = 5;
 
@@ -30,16 +31,19 @@ class ContainerInit {
   int run() {
     for (;;) {
       pollfd ready[2] = {{agent_.descriptor(), POLLIN, 0}, {signals_.descriptor(), POLLIN, 0}};
-      const bool stops = child_ && child_->stops();
-      const int got = ::poll(ready, 2, has_more_ ? 0 : stops ? int(kStopLookInterval.count()) : -1);
+      const bool stopping = child_ && child_->stopping();
+      const int got = ::poll(ready, 2,
+                             has_more_  ? 0
+                             : stopping ? int(kStopCheckInterval.count())
+                                        : -1);
       if (got < 0 && errno != EINTR) return 1;
-      if (got == 0 && !has_more_) child_->look();
+      if (got == 0 && !has_more_) child_->continue_stop();
       // Reports the child's end before the next order is read.
       if (ready[1].revents) (void)signals_.take();
       if (ready[1].revents || has_more_) reap();
       if (!ready[0].revents) continue;
       auto packet = agent_.receive(0ms);
-      if (!packet) return 0;  // the agent is gone
+      if (!packet) return 0;  // the agent has ended
       if (*packet) obey(**packet);
     }
   }
@@ -92,7 +96,7 @@ class ContainerInit {
 
   void clear() {
     for (int round = 0; round < kKillRoundsMax; round++) {
-      // To all but us; ESRCH when there is none left.
+      // Signals all other processes; ESRCH: there are none.
       if (::kill(-1, SIGKILL) != 0 && errno == ESRCH) break;
       reap();
       if (::kill(-1, 0) != 0 && errno == ESRCH) break;
@@ -114,13 +118,13 @@ class ContainerInit {
 }  // namespace
 
 int run_container_init(os::PacketSocket agent) {
-  // It kills every visible process: in a namespace of its own those are its children, elsewhere the
-  // whole machine.
+  // Required because this program kills every visible process: in its own PID namespace its
+  // children, elsewhere all processes of the machine.
   if (::getpid() != 1) {
     std::fputs("trainyard-entry --keep is for the first process of a container\n", stderr);
     return 2;
   }
-  // Processes that a child left must not be able to inspect us, nor reach the socket.
+  // Processes that a child left must not inspect this process or reach its socket.
   ::prctl(PR_SET_DUMPABLE, 0);
   return ContainerInit(std::move(agent)).run();
 }

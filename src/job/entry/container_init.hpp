@@ -1,6 +1,6 @@
-// Runs as the init of a reused container, its first process: starts the children that the agent
-// orders, reports how they ended, and ends whatever they left. When the agent's socket closes, it
-// ends, and the container with it.
+// Runs as the init of a reused container: starts the children that the agent orders, reports how
+// they ended, and ends the processes that they left. When the agent's socket closes, the init ends,
+// and the container with it.
 //
 // Threads: one. Errors: none: the agent gets them as reports.
 #pragma once
@@ -9,7 +9,8 @@
 
 namespace trainyard::entry {
 
-// Returns its exit code. Refuses to run unless it is the first process of its PID namespace.
+// Returns the exit code of the init. Refuses to run unless this process is the first one of its PID
+// namespace.
 int run_container_init(os::PacketSocket agent);
 
 }  // namespace trainyard::entry

@@ -4,17 +4,17 @@
 
 namespace trainyard::entry {
 
-bool Coordinator::knows(const std::string& host) const {
+bool Coordinator::is_member(const std::string& host) const {
   return std::ranges::find(hosts_, host) != hosts_.end();
 }
 
 bool Coordinator::joined(const std::string& host) {
-  if (!knows(host) || !joined_.insert(host).second) return false;
+  if (!is_member(host) || !joined_.insert(host).second) return false;
   return joined_.size() == hosts_.size();
 }
 
 void Coordinator::done(const std::string& host) {
-  if (knows(host)) done_.insert(host);
+  if (is_member(host)) done_.insert(host);
 }
 
 void Coordinator::failed(const std::string& host, const Failed& failure, Time now) {
@@ -43,7 +43,7 @@ const std::optional<End>& Coordinator::end(Time now) {
   return end_;
 }
 
-std::optional<Coordinator::Time> Coordinator::due() const {
+std::optional<Coordinator::Time> Coordinator::next_deadline() const {
   if (end_) return {};
   if (lost_) return lost_due_;
   if (first_failure_) return failure_due_;

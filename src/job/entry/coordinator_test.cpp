@@ -38,16 +38,16 @@ TEST(Coordinator, KeepsTheFirstFailure) {
   coordinator.failed("algo-2", {3, 7, "ValueError"}, 1s);
   coordinator.failed("algo-1", {0, 1, "Connection closed by peer"}, 1s + 50ms);
   EXPECT_FALSE(coordinator.end(1s + 100ms));
-  EXPECT_EQ(coordinator.due(), Time(1s) + kVerdictDelay);
+  EXPECT_EQ(coordinator.next_deadline(), Time(1s) + kVerdictDelay);
   const auto end = coordinator.end(1s + kVerdictDelay);
   ASSERT_TRUE(end);
   EXPECT_EQ(end->host, "algo-2");
   EXPECT_EQ(end->code, 7);
   EXPECT_EQ(end->text, "ValueError");
-  EXPECT_FALSE(coordinator.due());
+  EXPECT_FALSE(coordinator.next_deadline());
 }
 
-TEST(Coordinator, LeavesALostHostToThePlatformFirst) {
+TEST(Coordinator, LetsThePlatformDecideAboutALostHostFirst) {
   auto coordinator = gang();
   coordinator.failed("algo-1", {0, 1, "Connection closed by peer"}, 1s);
   coordinator.lost("algo-2", 1s + 100ms);
@@ -58,11 +58,11 @@ TEST(Coordinator, LeavesALostHostToThePlatformFirst) {
   EXPECT_EQ(end->code, 1);
 }
 
-TEST(Coordinator, DoesNotMissAHostThatWasDone) {
+TEST(Coordinator, IgnoresTheLossOfAHostThatWasDone) {
   auto coordinator = gang();
   coordinator.done("algo-2");
   coordinator.lost("algo-2", 1s);
-  EXPECT_FALSE(coordinator.due());
+  EXPECT_FALSE(coordinator.next_deadline());
   coordinator.done("algo-1");
   EXPECT_EQ(coordinator.end(2s)->code, 0);
 }

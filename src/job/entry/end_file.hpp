@@ -1,7 +1,7 @@
 // Writes the result of a host's run to the file that SageMaker reads: output/success, or
 // output/failure with the reason.
 //
-// The job's processes may have put links, FIFOs or devices there: nothing is written through them.
+// The job's processes may have made links, FIFOs or devices there; nothing is written through them.
 //
 // Threads: callable from anywhere. Errors: those of os/beneath.hpp.
 #pragma once

@@ -10,9 +10,10 @@ namespace trainyard::entry {
 namespace {
 
 constexpr std::string_view kTracebackHead = "Traceback (most recent call last):";
-// FailureReason shows a thousand characters: most of them for the exception, then its last frames.
+// FailureReason shows a thousand characters: most of them for the exception, the rest for its last
+// frames.
 constexpr size_t kExceptionBytesMax = 600;
-// of a process that raised none: the lines before it follow
+// The limit of the last line of a process without an exception; the lines before it follow.
 constexpr size_t kLastLineBytesMax = 200;
 constexpr size_t kDetailBytesMax = 700;
 constexpr size_t kCommandBytesMax = 200;
@@ -49,8 +50,8 @@ std::vector<std::string> bare_lines(std::string_view printed) {
   return lines;
 }
 
-// OpenMPI frames its messages with two lines of dashes: returns the last such paragraph, as one
-// line; "" when there is none at the end.
+// Returns the last message of OpenMPI, which it frames with two lines of dashes, as one line; ""
+// when there is none at the end.
 std::string framed_output(std::string_view printed) {
   const auto lines = bare_lines(printed);
   const auto is_frame = [](const std::string& line) {
@@ -66,7 +67,7 @@ std::string framed_output(std::string_view printed) {
   return message;
 }
 
-// The lines [begin, exception] of the last traceback; end == begin: there is none.
+// The lines [begin, exception] of the last traceback.
 struct Traceback {
   size_t begin = 0, exception = 0;
   bool found = false;
@@ -77,10 +78,10 @@ Traceback find_traceback(const std::vector<std::string>& lines) {
   for (size_t i = lines.size(); i-- > 0;) {
     if (!trim(lines[i]).starts_with(kTracebackHead)) continue;
     traceback.begin = i;
-    // Frames are indented; the first line that is not is the exception.
+    // Frames are indented; the first line without indentation is the exception.
     size_t at = i + 1;
     while (at < lines.size() && (lines[at].starts_with(' ') || lines[at].empty())) ++at;
-    if (at >= lines.size()) continue;  // truncated: an older one may be complete
+    if (at >= lines.size()) continue;  // truncated: an earlier traceback may be complete
     traceback.exception = at;
     traceback.found = true;
     return traceback;
@@ -99,7 +100,7 @@ std::string joined(const std::vector<std::string>& lines, size_t begin, size_t e
   return text;
 }
 
-// The exception with further lines of its message, up to a blank one.
+// Returns the exception with further lines of its message, up to a blank line.
 size_t end_of_exception(const std::vector<std::string>& lines, const Traceback& traceback) {
   size_t end = traceback.exception + 1;
   while (end < lines.size() && end < traceback.exception + 8 && !trim(lines[end]).empty() &&
@@ -150,7 +151,7 @@ std::string describe_failure(std::string_view title, const Failure& failure, boo
   text = to_utf8(text);
   if (!exception.empty()) {
     std::string traceback = last_traceback(printed.errors);
-    // Its last frames are nearest to the error.
+    // The last frames are nearest to the error.
     if (traceback.size() > kDetailBytesMax)
       traceback = "..\n" + last_lines(traceback, kDetailBytesMax);
     return text + "\n" + to_utf8(traceback);

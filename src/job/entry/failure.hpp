@@ -9,14 +9,14 @@
 
 namespace trainyard::entry {
 
-// Bytes kept of a process's standard error, and of all its output: a traceback of the usual depth
-// and the lines after it.
+// The bytes that are kept of a process's standard error, and of its whole output: a traceback of
+// the usual depth and the lines after it.
 inline constexpr size_t kLastOutputBytesMax = 16 << 10;
 
 // The end of what a process printed.
 struct Printed {
   std::string errors;
-  // both streams, in the order in which they arrived; "": only errors are known
+  // Both streams, in the order of arrival; "" = only `errors` is known.
   std::string all = {};
 };
 
@@ -25,13 +25,13 @@ struct Failure {
   std::string host;
   int rank = 0;
   int code = 1;      // 128+n when ended by signal n
-  std::string text;  // of the failure file
+  std::string text;  // for the failure file
 };
 
-// Returns "ValueError: no such column" of the last traceback in a process's output, "" without one.
-// Prefixes that launchers add to lines are removed.
+// Returns the exception of the last traceback in a process's output ("ValueError: no such column"),
+// without the prefixes that launchers add to lines; "" without a traceback.
 std::string last_exception(std::string_view printed);
-// Returns the last traceback, complete, with its exception; "" without one.
+// Returns the complete last traceback, including its exception; "" without one.
 std::string last_traceback(std::string_view printed);
 // Returns the last lines, at most contract::kLastLinesMax and `bytes_max` bytes.
 std::string last_lines(std::string_view printed, size_t bytes_max);

@@ -17,7 +17,7 @@ constexpr const char* kTraceback =
     "    raise ValueError('no such column')\n"
     "ValueError: no such column\n";
 
-TEST(Failure, IsTheLastTracebacksException) {
+TEST(Failure, IsTheExceptionOfTheLastTraceback) {
   EXPECT_EQ(last_exception(kTraceback), "ValueError: no such column");
   EXPECT_EQ(last_exception("no such thing\n"), "");
   EXPECT_EQ(last_exception(
@@ -32,7 +32,7 @@ TEST(Failure, IsTheLastTracebacksException) {
                 "[1,3]<stderr>:Traceback (most recent call last):\n[1,3]<stderr>:  File \"x\"\n"
                 "[1,3]<stderr>:OSError: \x1b[31mdisk\x1b[0m\n"),
             "OSError: disk");
-  // Truncated before its exception: the last complete one counts.
+  // The last traceback is truncated before its exception, so the last complete one is used.
   EXPECT_EQ(last_exception(std::string(kTraceback) +
                            "Traceback (most recent call last):\n  File \"x\"\n"),
             "ValueError: no such column");
@@ -41,7 +41,7 @@ TEST(Failure, IsTheLastTracebacksException) {
             "ValueError: shapes\ndiffer: 3, 4");
 }
 
-TEST(Failure, IsDescribed) {
+TEST(Failure, DescribesTheErrorHostAndRank) {
   const Failure raised{"algo-2", 3, 1, ""};
   const auto text =
       describe_failure("ExecuteUserScriptError", raised, true, {kTraceback}, "python3 train.py");
@@ -74,7 +74,7 @@ TEST(Failure, HasTheLastLinesWithoutAnException) {
       "Command \"./a.out\"\nepoch 980\nepoch 981\n"))
       << text;
   EXPECT_TRUE(text.ends_with("\nepoch 999")) << text;
-  // Long lines: fewer of them, whole, and all that is said fits.
+  // Of long lines there are fewer, all complete, and the text fits.
   printed.all.clear();
   for (int i = 0; i < 30; ++i) printed.all += std::to_string(i) + std::string(200, 'x') + "\n";
   const auto long_text =
@@ -105,7 +105,7 @@ TEST(Failure, FitsTheFailureReason) {
   EXPECT_NE(text.substr(0, 1024).find("(algo-1, rank 0, exit code 1)"), std::string::npos);
 }
 
-TEST(OutputPrefix, IsSageMakers) {
+TEST(OutputPrefix, HasTheFormOfSageMaker) {
   const std::vector<std::string> hosts = {"algo-1", "algo-2"};
   EXPECT_EQ(prefix_for_log("[1,3]<stdout>:loss=1", hosts, 2),
             "[1,mpirank:3,algo-2]<stdout>:loss=1");

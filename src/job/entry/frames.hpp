@@ -1,11 +1,11 @@
 // Encodes the messages between the entries of one gang. Grammar and sizes: docs/formats/gang.md.
 //
-// Every host of a distribution connects to the leading one. Both prove that they know the gang's
-// secret; after that each frame carries a MAC of its bytes, its position in the stream and its
-// direction, so none can be changed, repeated, reordered or reflected.
+// Every host of a distribution connects to the leading host. Both prove possession of the gang's
+// secret. Then each frame has a MAC of its bytes, its position in the stream and its direction, so
+// that frames cannot be changed, repeated, reordered or reflected.
 //
 // The same messages, without MACs, are sent between a launcher's helper processes and the entry of
-// their own host.
+// their host.
 //
 // Threads: a Sealer or an Opener is confined to one thread; the rest is pure. Errors: corrupt.
 #pragma once
@@ -30,24 +30,24 @@ struct Challenge {  // from the leading host, first
   uint8_t version = kGangVersion;
   std::string nonce;
 };
-struct Join {  // from the other one
+struct Join {  // from another host, the answer to Challenge
   std::string nonce;
   std::string host;
   std::string proof;  // proof_of_host()
 };
 struct Go {};    // all have joined: start
-struct Done {};  // all processes of this host have ended well
+struct Done {};  // all processes of this host have ended with code 0
 struct Failed {  // the first process of this host that failed
   int32_t rank = 0;
   int32_t code = 1;
   std::string text;
 };
-struct End {  // to all: end with this code; on failure, with its host and the failure file's text
+struct End {  // to all hosts: end with this code; after a failure, with its host and text
   int32_t code = 0;
   std::string host;
   std::string text;
 };
-struct Run {  // run this line by a shell (a launcher's daemon)
+struct Run {  // run this command line (a launcher's daemon) with a shell
   uint32_t number = 0;
   std::string line;
 };
@@ -56,11 +56,11 @@ struct Ended {  // the result of Run
   int32_t code = 0;
 };
 // -- from a helper process to the entry of its own host
-struct RunOn {  // run this line on that host; answered by Ended
+struct RunOn {  // run this command line on that host; answered by Ended
   std::string host;
   std::string line;
 };
-struct Rank {  // this is that rank; without an answer
+struct Rank {  // the sender is this rank; not answered
   int32_t rank = 0;
 };
 
@@ -78,7 +78,7 @@ std::string session_key(std::string_view secret, std::string_view challenge_nonc
 // Writes length:u32 payload [seal].
 class Sealer {
  public:
-  Sealer() = default;  // before authentication: no seals
+  Sealer() = default;  // without seals, before authentication
   Sealer(std::string key, char direction) : key_(std::move(key)), direction_(direction) {}
   std::string seal(const Message& message);
 

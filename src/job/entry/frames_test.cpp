@@ -47,7 +47,7 @@ TEST(Frames, GoldenBytes) {
             "35ce6969729d60034ec825683d9ef4b5");
 }
 
-TEST(Frames, TruncatedOrTooLongAreCorrupt) {
+TEST(Frames, RejectsTruncatedOrTooLongFrames) {
   for (const auto& message : all_messages()) {
     const std::string whole = encode(message);
     for (size_t bytes = 0; bytes < whole.size(); ++bytes)
@@ -91,7 +91,7 @@ TEST(Frames, DeclaredLengthsAreChecked) {
   EXPECT_FALSE(opener.next());
 }
 
-TEST(Frames, ProofsAreOfOneHostAndOneChallenge) {
+TEST(Frames, ProofsAreValidForOneHostAndOneChallenge) {
   const Join join{"n", "algo-2", ""};
   const auto proof = proof_of_host("secret", "challenge", join);
   EXPECT_NE(proof, proof_of_host("secret", "another", join));

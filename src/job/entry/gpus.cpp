@@ -13,7 +13,7 @@ constexpr int kGpusMax = 64;      // device files are searched by number
 constexpr int kCpusMax = 16'384;  // above the limit of Linux
 constexpr size_t kFileBytesMax = 64 << 10;
 
-// The value of a "Name:   value" line.
+// Returns the value of a line "Name:   value".
 std::string driver_field(std::string_view text, std::string_view name) {
   for (const auto line : split(text, '\n')) {
     const size_t colon = line.find(':');

@@ -27,7 +27,7 @@ struct Machine {
   }
 };
 
-TEST(Gpus, AreTheContainersInTheOrderOfTheirBuses) {
+TEST(Gpus, FindsTheContainersGpusInTheOrderOfTheirBuses) {
   const Machine machine;
   machine.device(2);
   machine.device(3);
@@ -43,7 +43,7 @@ TEST(Gpus, AreTheContainersInTheOrderOfTheirBuses) {
   EXPECT_EQ(gpus[1].cpus, (std::vector<int>{4, 5, 6, 7}));
 }
 
-TEST(Gpus, AreCountedWithoutTheDriversFiles) {
+TEST(Gpus, CountsGpusWithoutTheDriversFiles) {
   const Machine machine;
   EXPECT_TRUE(find_gpus(machine.root()).empty());
   machine.device(0);
@@ -55,7 +55,7 @@ TEST(Gpus, AreCountedWithoutTheDriversFiles) {
   EXPECT_TRUE(gpus[0].bus.empty() && gpus[0].cpus.empty());
 }
 
-TEST(Gpus, CpuListsAreReadWholeOrNotAtAll) {
+TEST(Gpus, RejectsInvalidCpuLists) {
   EXPECT_EQ(parse_cpu_list("0-2,8,10-11\n"), (std::vector<int>{0, 1, 2, 8, 10, 11}));
   EXPECT_EQ(parse_cpu_list("7"), std::vector<int>{7});
   for (const char* text : {"", "\n", "a", "3-1", "0-99999999", "-1", "1,,2", "1-"})

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kNoEntryCode = 255;  // ssh's code when it cannot connect
 
-// The first number that a launcher of MPI set in the variables of the table; 0 without one.
+// Returns the first number among the variables that launchers of MPI set; 0 without one.
 int whole_number(const Variables& variables, std::string_view RankVariables::*name) {
   for (const RankVariables& names : kRankVariables) {
     if (!names.of_mpi) continue;
@@ -29,7 +29,7 @@ int whole_number(const Variables& variables, std::string_view RankVariables::*na
   return 0;
 }
 
-// Ends this process like the rank, so that the launcher reports it correctly.
+// Ends this process with the rank's exit code or signal, so that the launcher reports it correctly.
 int end_as(int code) {
   if (code > 128 && code < 128 + 65) {
     const int number = code - 128;
@@ -101,7 +101,7 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
   };
   Children children;
   Children::Kind kind;
-  kind.whole_lines = true;  // mpirun adds its prefix to each part that it reads
+  kind.whole_lines = true;  // mpirun adds its prefix to each piece of text that it reads
   if (auto started = children.start(std::move(command), std::move(kind)); !started) {
     write_all(STDERR_FILENO, started.error().message + "\n");
     report(127, {started.error().message}, arguments[0]);

@@ -1,7 +1,7 @@
 // Implements the rsh agent, which a launcher starts instead of ssh, and the wrapper around each
-// rank: both are this program again, and report to the entry of their host.
+// rank. Both are modes of trainyard-entry and report to the entry of their host.
 //
-// Threads: the caller's one. Errors: none; they show in the exit code.
+// Threads: the caller's. Errors: none; the exit code shows them.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@ struct MpiRank {
   int rank = 0;
   int local_rank = 0;  // on this host
 };
-// Reads the variables of the launcher (base/ranks/variables.hpp); 0 where it sets none.
+// Reads the rank from the launcher's variables (base/ranks/variables.hpp); 0 for missing variables.
 MpiRank mpi_rank_in(const Variables& variables);
 
-// "--start-on HOST WORD..": runs that line on another host of the gang, as ssh would, until it ends
-// there.
+// "--start-on HOST WORD..": runs a command line on another host of the gang, as ssh does, and
+// returns when it has ended there.
 int start_on(const std::vector<std::string>& arguments);
 
-// "--rank PROGRAM ARGUMENT..": runs a rank, keeps its last output, and reports it when it fails;
-// ends like the rank.
+// "--rank PROGRAM ARGUMENT..": runs a rank and keeps its last output, which it reports if the rank
+// fails. Ends with the rank's exit code or signal.
 int run_rank(const std::vector<std::string>& arguments, const Variables& variables);
 
 }  // namespace trainyard::entry

@@ -27,7 +27,7 @@ const Row kRows[] = {
     {"no number", {{"OMPI_COMM_WORLD_RANK", "x"}, {"PMIX_RANK", "4"}}, 4, 0},
 };
 
-TEST(Helpers, RankComesFromTheMpiLauncher) {
+TEST(Helpers, ReadTheRankOfTheMpiLauncher) {
   for (const Row& row : kRows) {
     const MpiRank found = mpi_rank_in(row.variables);
     EXPECT_EQ(found.rank, row.rank) << row.about;

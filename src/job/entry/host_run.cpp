@@ -42,7 +42,7 @@ void tell_end(const os::File& base, int code, const std::string& failure) {
 struct Peer {
   explicit Peer(os::File socket) : link(std::move(socket)) {}
   Link link;
-  std::string nonce;  // the nonce of our challenge to the peer
+  std::string nonce;  // of the challenge to the peer
   std::string host;   // set after authentication
   bool helper = false, gone = false;
   bool rank_process = false;  // a helper that stays while its rank runs
@@ -87,8 +87,8 @@ class HostRun {
   bool finished() {
     if (!end_) return false;
     if (!children_.empty()) return false;
-    // The failed host reports first: it knows whether memory ran out, and the platform keeps the
-    // first report.
+    // Lets the failed host report first: its agent knows whether memory was exhausted, and the
+    // platform keeps the first report.
     const bool hold_back = end_->code != 0 && !stopping_ && !end_->host.empty() &&
                            end_->host != settings_.current_host && !alone();
     return !hold_back || now() >= ended_at_ + kFailedHostLead;
@@ -188,11 +188,11 @@ class HostRun {
     } else if (running_) {
       leader_lost_at_ = now();
     } else {
-      connect_at_ = now() + kConnectInterval;  // it may not be listening yet
+      connect_at_ = now() + kConnectInterval;  // the leading host may not be listening yet
     }
   }
 
-  // False: the message is not allowed.
+  // Returns false if the message is not allowed.
   bool take(Peer& peer, const Message& message) {
     if (peer.helper) return take_from_helper(peer, message);
     if (!leads()) return take_from_leader(peer, message);
@@ -212,8 +212,9 @@ class HostRun {
 
   bool admit(Peer& peer, const Join& join) {
     const bool right =
-        peer.host.empty() && coordinator_.knows(join.host) && host_named(join.host) == nullptr &&
-        join.host != settings_.current_host && join.nonce.size() == kNonceBytes &&
+        peer.host.empty() && coordinator_.is_member(join.host) &&
+        host_named(join.host) == nullptr && join.host != settings_.current_host &&
+        join.nonce.size() == kNonceBytes &&
         equal_in_constant_time(join.proof,
                                proof_of_host(setup_.entry_config.gang_secret, peer.nonce, join));
     if (!right) return false;
@@ -360,7 +361,7 @@ class HostRun {
     }
   }
 
-  // The first failure of this host; others are its consequences.
+  // Reports the first failure of this host; later ones are its consequences.
   void report(const Failed& failed) {
     if (own_failure_ || end_) return;
     own_failure_ = End{failed.code != 0 ? failed.code : 1, settings_.current_host, failed.text};
@@ -375,8 +376,7 @@ class HostRun {
   void stop() {
     if (stopping_) return;
     stopping_ = true;
-    // Ranks under a launcher get the signal one by one: the launcher itself would kill them at
-    // once.
+    // Ranks below a launcher get the signal directly: the launcher would kill them at once.
     bool any_notified = false;
     for (auto& peer : peers_) {
       if (!peer.rank_process) continue;
@@ -428,7 +428,7 @@ class HostRun {
       waits.push_back({peer.link.descriptor(),
                        static_cast<short>(peer.link.wants_to_send() ? POLLIN | POLLOUT : POLLIN),
                        0});
-    std::optional<Time> due = leads() ? coordinator_.due() : std::nullopt;
+    std::optional<Time> due = leads() ? coordinator_.next_deadline() : std::nullopt;
     const auto also = [&](std::optional<Time> time) {
       if (time) due = due ? std::min(*due, *time) : *time;
     };

@@ -21,21 +21,21 @@ int report_failure(const Error& error, const os::PacketSocket& agent) {
   return error.kind == Kind::not_found ? kNotFound : kNotRunnable;
 }
 
-// Returns the next signal; a negative number, if it is time to look at the child.
+// Returns the next signal, or a negative number when the child must be checked.
 int wait_for_signal(const InitChild& child, const sigset_t& signals) {
-  const timespec interval{0, std::chrono::nanoseconds(kStopLookInterval).count()};
+  const timespec interval{0, std::chrono::nanoseconds(kStopCheckInterval).count()};
   const timespec nothing{0, 0};
   if (child.has_more()) return ::sigtimedwait(&signals, nullptr, &nothing);
-  if (child.stops()) return ::sigtimedwait(&signals, nullptr, &interval);
+  if (child.stopping()) return ::sigtimedwait(&signals, nullptr, &interval);
   return ::sigwaitinfo(&signals, nullptr);
 }
 
-// Follows the program until it ends.
+// Forwards signals to the program and reaps until it ends; returns its exit code.
 int follow(InitChild child, const sigset_t& signals) {
   for (;;) {
     const int number = wait_for_signal(child, signals);
     if (number > 0 && number != SIGCHLD) child.signal(number);
-    if (number < 0 && child.stops() && !child.has_more()) child.look();
+    if (number < 0 && child.stopping() && !child.has_more()) child.continue_stop();
     if (const auto code = child.reap()) return *code;
   }
 }
@@ -44,13 +44,13 @@ int follow(InitChild child, const sigset_t& signals) {
 
 int run_init(const std::vector<std::string>& arguments, std::vector<std::string> environment,
              os::PacketSocket agent) {
-  // As PID 1 this process inherits orphans anyway; elsewhere only as a subreaper.
+  // PID 1 inherits orphans in any case; another process only as a subreaper.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // A parent that ignores SIGCHLD, also by inheritance, gets no notice of a child's end.
   ::signal(SIGCHLD, SIG_DFL);
   sigset_t signals;
   ::sigfillset(&signals);
-  // Faults of our own are not forwarded.
+  // Signals that a fault of this process raises are not forwarded.
   for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP})
     ::sigdelset(&signals, number);
   ::sigprocmask(SIG_SETMASK, &signals, nullptr);

@@ -1,9 +1,8 @@
-// Acts as the first process of a container of one program, so that the program need not handle the
-// duties of PID 1: a first process without a handler is not ended by a signal, and has to reap
-// orphans.
+// Acts as the first process (PID 1) of a container with one program: signals do not end a PID 1
+// without a handler, and a PID 1 must reap orphans, which most programs do not.
 //
-// Threads: the caller's one; there is no other in the process. Errors: none; they show in the exit
-// code, and in the report to the agent.
+// Threads: the caller's, the only one of the process. Errors: none; the exit code and the report to
+// the agent show them.
 #pragma once
 
 #include <string>
@@ -13,10 +12,11 @@
 
 namespace trainyard::entry {
 
-// "--init PROGRAM ARGUMENT..": starts the program, reports to the agent that it runs or why it does
-// not (contract/container_init.hpp), forwards each signal to it and, if that ends it, to what it
-// leaves (init_child.hpp), and ends with it and its code: 128+n for signal n, 127 when it is not
-// found, 126 when it cannot be run. `environment`: of the program, "NAME=VALUE".
+// "--init PROGRAM ARGUMENT..": starts the program and reports to the agent that it runs, or why it
+// does not (contract/container_init.hpp). Forwards each signal to the program and, if the signal
+// ends the program, to the processes that it leaves (init_child.hpp). Returns the program's exit
+// code: 128+n for signal n, 127 if it was not found, 126 if it cannot be run. `environment`: the
+// program's, "NAME=VALUE".
 int run_init(const std::vector<std::string>& arguments, std::vector<std::string> environment,
              os::PacketSocket agent);
 

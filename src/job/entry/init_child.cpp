@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::string_view kPath = "PATH=";
 
-// Searches a program on its own PATH, as a shell would. Returns the given name when it is not
-// found.
+// Searches a program on the PATH of its environment, as a shell does. Returns the given name if it
+// is not found.
 std::string path_of(const InitProgram& program) {
   const std::string& name = program.arguments[0];
   if (name.find('/') != name.npos) return name;
@@ -38,7 +38,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-// In the new process: calls nothing that allocates.
+// Replaces the forked process by the program. Must not allocate memory.
 [[noreturn]] void become(const char* path, const InitProgram& program, char** arguments,
                          char** environment, int failure) {
   ::setsid();
@@ -58,7 +58,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   ::_exit(1);
 }
 
-// Signals that end a program which has no handler for them, and that mean it should end.
+// True for signals that request the end of a program and end one without a handler.
 bool is_stop(int number) {
   return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
 }
@@ -90,7 +90,7 @@ Result<InitChild> InitChild::start(InitProgram program) {
   return from_errno(program.arguments[0], error_number);
 }
 
-void InitChild::tell(pid_t process) {
+void InitChild::send_stop(pid_t process) {
   if (signalled_.insert(process).second) ::kill(process, stop_);
 }
 
@@ -100,23 +100,23 @@ void InitChild::signal(int number) {
     return;
   }
   const auto now = ProcessTree::read().children_of(::getpid());
-  before_ = {now.begin(), now.end()};
+  earlier_children_ = {now.begin(), now.end()};
   stop_ = number;
   signalled_.clear();
-  quiet_looks_ = 0;
-  look();
+  idle_checks_ = 0;
+  continue_stop();
 }
 
-void InitChild::look() {
+void InitChild::continue_stop() {
   if (code_) return;
-  std::set<pid_t> meant;
-  ProcessTree::read().find_handlers(program_, stop_, meant);
-  for (const pid_t process : meant) tell(process);
-  // One that got it may have reset its handler.
+  std::set<pid_t> handlers;
+  ProcessTree::read().add_handlers(program_, stop_, handlers);
+  for (const pid_t process : handlers) send_stop(process);
+  // Checks processes by their number: one that got the signal may have reset its handler.
   if (std::ranges::any_of(signalled_, [](pid_t process) { return ::kill(process, 0) == 0; }))
-    quiet_looks_ = 0;
-  else if (signalled_.empty() || ++quiet_looks_ * kStopLookInterval >= kWrappersEndMax)
-    tell(program_);
+    idle_checks_ = 0;
+  else if (signalled_.empty() || ++idle_checks_ * kStopCheckInterval >= kWrappersEndMax)
+    send_stop(program_);
 }
 
 std::optional<int> InitChild::reap() {
@@ -126,20 +126,21 @@ std::optional<int> InitChild::reap() {
     int status = 0;
     const pid_t ended = ::waitpid(-1, &status, WNOHANG);
     if (ended <= 0) break;
-    const bool of_us = heirs_.erase(ended) > 0 || ended == program_;
+    const bool of_us = inherited_.erase(ended) > 0 || ended == program_;
     left_children |= of_us && stop_ != 0 && WIFSIGNALED(status) && WTERMSIG(status) == stop_;
-    before_.erase(ended);  // its number may be used again
+    earlier_children_.erase(ended);  // the number may be used again
     signalled_.erase(ended);
     if (ended == program_ && !code_) code_ = exit_code_of(status);
     has_more_ = count + 1 == kReapedAtOnce || (code_ && stop_ == 0);
   }
-  if (left_children) pass_on();
-  return heirs_.empty() ? code_ : std::nullopt;
+  if (left_children) signal_inherited();
+  return inherited_.empty() ? code_ : std::nullopt;
 }
 
-void InitChild::pass_on() {
+void InitChild::signal_inherited() {
   for (const pid_t child : ProcessTree::read().children_of(::getpid()))
-    if (child != program_ && !before_.contains(child) && heirs_.insert(child).second) tell(child);
+    if (child != program_ && !earlier_children_.contains(child) && inherited_.insert(child).second)
+      send_stop(child);
 }
 
 }  // namespace trainyard::entry

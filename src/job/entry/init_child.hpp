@@ -1,11 +1,11 @@
-// Starts the program of an init, stops it by signals, and reaps: what the init of one program and
-// that of a reused container have in common.
+// Starts the program of an init, stops it by signals, and reaps. The init of one program and the
+// init of a reused container share this class.
 //
-// A signal that would end the program goes to the processes that it is meant for
-// (process_tree.hpp), and to the program itself once none of these runs. So a program
-// without a handler ends at once, and a script below shells and drivers gets the signal, and its
-// time. A program that a signal ends leaves its children to the init: they get the signal in turn,
-// and the program counts as running until they have ended.
+// A stop signal goes to the processes below the program that handle it (process_tree.hpp), and to
+// the program itself once none of these runs. So a program without a handler ends at once, and a
+// script below shells and drivers gets the signal and its grace period. The init inherits the
+// children of a program that a signal ends: they get the signal as well, and the program counts as
+// running until they have ended.
 //
 // Threads: confined to one. Requires: this process is the first one of its PID namespace, or a
 // subreaper.
@@ -24,13 +24,13 @@
 
 namespace trainyard::entry {
 
-// The interval at which a child that was sent a signal to end is looked at.
-inline constexpr Duration kStopLookInterval = 100ms;
-// The time for wrappers to forward the output and to end, after their script has ended.
+// The interval of checks after a stop signal was sent.
+inline constexpr Duration kStopCheckInterval = 100ms;
+// The time in which wrappers must forward the output and end, after their script has ended.
 inline constexpr Duration kWrappersEndMax = 2s;
 
-// Processes that are reaped before signals and orders are read again: under a fork bomb, others end
-// faster than they are reaped.
+// The number of processes that are reaped before signals and orders are read again: under a fork
+// bomb, processes end faster than they are reaped.
 inline constexpr int kReapedAtOnce = 1000;
 
 struct InitProgram {
@@ -42,31 +42,34 @@ struct InitProgram {
 
 class InitChild {
  public:
-  // Starts it in a session of its own, with default signal handlers, /dev/null as its input, and no
-  // descriptor of this process. Errors: not_found (with the OCI runtime's text), by errno.
+  // Starts the program in a session of its own, with default signal handlers, /dev/null as its
+  // input, and no descriptors of this process. Errors: not_found (with the OCI runtime's text), by
+  // errno.
   static Result<InitChild> start(InitProgram program);
 
   void signal(int number);
-  // Reaps what has ended, orphans too. Returns the program's exit code once it has ended, and what
-  // it left to the signal: 128+n when ended by signal n. Orphans may be left then.
+  // Reaps ended processes, including orphans. Returns the program's exit code (128+n for signal n)
+  // once the program, and the children that it left after a stop signal, have ended. Other orphans
+  // may be left then.
   std::optional<int> reap();
-  // True if reap() has left the program or others that may have ended: it is to be called again.
+  // True if there may be more ended processes: reap() must be called again.
   bool has_more() const { return has_more_; }
-  // True while look() is to be called every kStopLookInterval.
-  bool stops() const { return stop_ != 0; }
-  void look();
+  // True while continue_stop() must be called every kStopCheckInterval.
+  bool stopping() const { return stop_ != 0; }
+  void continue_stop();
 
  private:
   explicit InitChild(pid_t program) : program_(program) {}
-  void tell(pid_t process);
-  void pass_on();
+  void send_stop(pid_t process);
+  void signal_inherited();
 
   pid_t program_;
-  int stop_ = 0;               // the signal that is to end it; 0: none was sent
-  std::set<pid_t> before_;     // children at that time: they are not what the program left
+  int stop_ = 0;  // the stop signal; 0: none was sent
+  // The children of this process when the signal was sent, which are not inherited later.
+  std::set<pid_t> earlier_children_;
   std::set<pid_t> signalled_;  // processes that got the signal, each once
-  int quiet_looks_ = 0;        // since one of them ran
-  std::set<pid_t> heirs_;      // children that processes ended by the signal have left
+  int idle_checks_ = 0;        // since one of these ran
+  std::set<pid_t> inherited_;  // children left by processes that the signal has ended
   std::optional<int> code_;    // of the program
   bool has_more_ = false;
 };

@@ -16,7 +16,7 @@ extern char** environ;
 namespace trainyard::entry {
 namespace {
 
-// In a process of its own, as it blocks signals and reaps orphans.
+// Runs the init in a separate process, since it blocks signals and reaps orphans.
 pid_t start(const std::vector<std::string>& arguments, os::File agent = os::File()) {
   const pid_t process = ::fork();
   if (process == 0) {
@@ -56,9 +56,9 @@ void leave_ended(int count) {
   }
 }
 
-// As under a fork bomb: its processes end while others are reaped. In a process of its own, which
+// As under a fork bomb, processes end while others are reaped. Runs in a separate process, which
 // ends with the number of the step that failed, or 0.
-TEST(Init, ProcessesThatEndDelayNothing) {
+TEST(Init, EndingProcessesDoNotDelaySignals) {
   const pid_t process = ::fork();
   if (process == 0) {
     ::signal(SIGCHLD, SIG_DFL);
@@ -76,7 +76,7 @@ TEST(Init, ProcessesThatEndDelayNothing) {
   EXPECT_EQ(code_of(process), 0);
 }
 
-// Each script ends by itself, also if its test fails.
+// Waits a minute and ends, so that a script ends by itself even if its test fails.
 constexpr const char* kWait = "for i in $(seq 6000); do sleep 0.01; done";
 
 // Scripts write to it as $TOLD.
@@ -123,12 +123,12 @@ TEST_F(InitSignals, EndAProgramWithoutAHandler) {
   EXPECT_EQ(code_of(process), 128 + SIGTERM);
 }
 
-// Saves what it has when it gets a signal to end.
+// A script that writes to a file when it gets a stop signal.
 std::string saving_script() {
   return std::string("trap 'sleep 0.3; printf s > $TOLD; exit 4' TERM; printf r > $TOLD; ") + kWait;
 }
 
-// As a shell that starts a driver, which starts the script.
+// A shell starts a driver, which starts the script.
 TEST_F(InitSignals, ReachTheScriptBelowShells) {
   ::setenv("SCRIPT", saving_script().c_str(), 1);
   const pid_t process = start({"sh", "-c", "sh -c 'sh -c \"$SCRIPT\"; exit $?'; exit $?"});
@@ -150,7 +150,8 @@ TEST_F(InitSignals, EndAShellThatContinuesAfterItsScript) {
   ::unsetenv("SCRIPT");
 }
 
-// A copy of the program serves it, so the program alone is meant. It leaves the copy behind.
+// The child is a copy of the program, so only the program gets the signal; it leaves the copy
+// behind.
 TEST_F(InitSignals, ReachProcessesThatTheProgramLeaves) {
   const pid_t process = start({"sh", "-c", "(" + saving_script() + "); printf n > $TOLD"});
   ASSERT_EQ(written(1), "r");

@@ -3,8 +3,8 @@
 //
 // CLOCK_MONOTONIC stops while a machine is suspended, but continues while a virtual machine is
 // paused or a container is frozen. Such a gap counts as kUnseenTimeMax at most (docs/decisions/32),
-// so a deadline is as far away afterwards as before. In return the loop must poll often: while
-// there is a deadline, poll_timeout() is at most kPollTimeoutMax.
+// so a pause does not reach a deadline early. In return the loop must poll often: while there is a
+// deadline, poll_timeout() is at most kPollTimeoutMax.
 //
 // Threads: confined to one. Errors: none. Lifetime: the clock outlives it.
 #pragma once

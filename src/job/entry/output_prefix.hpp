@@ -9,7 +9,8 @@
 
 namespace trainyard::entry {
 
-// "[1,3]<stdout>:text" -> "[1,mpirank:3,algo-2]<stdout>:text"; other lines unchanged.
+// Converts "[1,3]<stdout>:text" to "[1,mpirank:3,algo-2]<stdout>:text"; returns other lines
+// unchanged.
 std::string prefix_for_log(std::string_view line, const std::vector<std::string>& hosts,
                            int ranks_of_host);
 

@@ -10,15 +10,15 @@ namespace {
 
 // The ports of the framework images.
 constexpr const char* kTorchPort = "7777";
-// The order in which CUDA counts GPUs: otherwise each process may put the fastest one first.
+// The variable for the order in which CUDA numbers GPUs; by default the fastest GPU is the first.
 constexpr const char* kOrderVariable = "CUDA_DEVICE_ORDER";
 constexpr const char* kBusOrder = "PCI_BUS_ID";
 constexpr int kTensorflowPort = 2222, kServerPort = 2223, kMirroredPort = 8890;
 constexpr const char* kDataParallelPort = "7592";
-// A larger number of ranks is an error: no machine has as many cores.
+// The limit of ranks on a host: no machine has as many cores.
 constexpr int64_t kRanksOfHostMax = 4096;
 
-// A parameter server in the TensorFlow image's form: it serves until it is killed.
+// A parameter server like that of the TensorFlow image: it runs until it is killed.
 constexpr const char* kParameterServer =
     "import json, os, tensorflow as tf; config = json.loads(os.environ['TF_CONFIG']); "
     "tf.distribute.Server(tf.train.ClusterSpec(config['cluster']), job_name='ps', "
@@ -64,7 +64,8 @@ struct CustomOptions {
   std::vector<std::string> others;
 };
 
-// Split at blanks, as the toolkit does; NCCL_DEBUG is its only option with a word of its own.
+// Splits custom options at blanks, as the toolkit does. NCCL_DEBUG is the only option whose value
+// may be a separate word.
 CustomOptions custom_options(const std::string& text) {
   CustomOptions options;
   std::vector<std::string> words;
@@ -115,7 +116,8 @@ std::vector<std::string> mpirun_command(const Settings& settings, const Image& i
   parameter("btl", "^openib");
   parameter("orte_abort_on_non_zero_status", "1");
   parameter("btl_vader_single_copy_mechanism", "none");
-  // Ours: daemons are started through entry's links instead of ssh, and stay its children.
+  // In addition to the toolkit's options: daemons are started through entry's links instead of ssh,
+  // and stay children of entry.
   parameter("plm_rsh_agent", image.entry + " --start-on");
   parameter("orte_leave_session_attached", "1");
   add({"-x", "NCCL_MIN_NRINGS=4", "-x", "NCCL_SOCKET_IFNAME=" + settings.network_interface, "-x",
@@ -208,7 +210,7 @@ Result<Plan> plan_torch(const Settings& settings, const Image& image, const Vari
     start.rank = static_cast<int>(place) * ranks + local_rank;
     start.arguments = program_command(settings, image, false);
     start.variables = torch_variables(settings, place, local_rank, ranks, plan.hosts.size());
-    // Without it the threads of all ranks would compete for the same cores.
+    // Otherwise the threads of all ranks would compete for the same cores.
     if (ranks > 1 && !variables.contains("OMP_NUM_THREADS"))
       start.variables["OMP_NUM_THREADS"] = "1";
     if (data_parallel) start.variables.merge(data_parallel_variables(settings));
@@ -342,7 +344,7 @@ Pin pin_of_rank(int local_rank, const std::vector<std::vector<int>>& gpu_cpus,
   if (found_at(variables, kPinVariable) == "1") pin.variables["CUDA_VISIBLE_DEVICES"] = device;
   const std::string order = found_at(variables, kOrderVariable);
   if (order.empty()) pin.variables[kOrderVariable] = kBusOrder;
-  // For GPUs in another form or order the NUMA nodes are unknown.
+  // The NUMA nodes are unknown if the visible GPUs have another form or order.
   const auto number = parse_int(device);
   if (number && *number >= 0 && static_cast<size_t>(*number) < gpu_cpus.size() &&
       (order.empty() || order == kBusOrder))

@@ -2,15 +2,15 @@
 // function of the job's settings and the image's contents.
 //
 //   distribution                 started on the leading host       on every other host of it
-//   none, or another group       the program, alone                the program, alone
+//   none, or another group       the program                       the program
 //   mpi                          mpirun                            the daemons that mpirun requests
 //   torch_distributed,           its ranks                         its ranks
 //   pytorchddp, dataparallel
 //   parameter_server             the program, and a server         the program, and a server
 //   multi-worker mirrored        the program                       the program
 //
-// Threads: pure functions. Errors: invalid, with a text for the user: the unsupported setting, and
-// an alternative.
+// Threads: pure functions. Errors: invalid, with a text for the user that names the unsupported
+// setting and an alternative.
 #pragma once
 
 #include <optional>
@@ -22,12 +22,12 @@
 
 namespace trainyard::entry {
 
-// The properties of the image that matter.
+// The properties of the image that the plan depends on.
 struct Image {
   std::string python;   // path; "" = missing
   std::string mpirun;   // path; "" = missing
   std::string entry;    // path of this program
-  bool mpi4py = false;  // these: whether that Python can import them
+  bool mpi4py = false;  // this and the next two: true if that Python can import the module
   bool tensorflow = false;
   bool smdistributed = false;
   bool code_names_smdistributed = false;  // a file of the source directory contains "smdistributed"
@@ -41,34 +41,34 @@ std::string_view to_string(Distribution distribution);
 struct Start {
   enum class Role { program, rank, launcher, server };
   Role role = Role::program;
-  int rank = 0;  // among all of the distribution; for programs: the index of the host
+  int rank = 0;  // in the distribution; for programs: the index of the host
   std::vector<std::string> arguments;
   Variables variables;    // added to the script's
-  std::vector<int> cpus;  // on which it runs; none: any
-  // True: a stop signal goes to its process group instead of the process, for the sake of shells.
+  std::vector<int> cpus;  // the processors on which it runs; empty: any
+  // True: a stop signal goes to the process group, since the process is a shell.
   bool signal_group = false;
 };
 
 struct Plan {
   Distribution distribution = Distribution::none;
-  // that start and end together, the leading one first; one: no links
+  // The hosts that start and end together, the leading one first. One host: no links.
   std::vector<std::string> hosts;
-  std::vector<Start> starts;  // on this host, once all have joined
+  std::vector<Start> starts;  // on this host, once all hosts have joined
   std::vector<std::string> remarks;
 };
 
 Result<Plan> make_plan(const Settings& settings, const Image& image, const Variables& variables);
 
-// -- parts, for tests and for the preparation
+// -- parts of make_plan(), for tests and for the preparation
 
 enum class Program { script, package, command };
 Program program_kind(std::string_view program, bool has_setup);
-// `launched`: by mpirun; then the module mpi4py ends all ranks when one raises.
+// `launched`: mpirun starts the program; then the module mpi4py ends all ranks when one raises.
 std::vector<std::string> program_command(const Settings& settings, const Image& image,
                                          bool launched);
-// Pins a rank to the GPU of its local rank, modulo their number: it runs on that GPU's processors,
-// and all ranks count the GPUs alike. With kPinVariable it sees only that GPU. `gpu_cpus`: of each
-// GPU, in the order of their buses.
+// Pins a rank to a GPU: the GPU with the number of its local rank, modulo the number of GPUs. The
+// rank runs on that GPU's processors, and all ranks number the GPUs alike. With kPinVariable the
+// rank sees only that GPU. `gpu_cpus`: the processors of each GPU, in the order of their buses.
 struct Pin {
   Variables variables;
   std::vector<int> cpus;

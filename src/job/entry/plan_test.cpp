@@ -56,14 +56,14 @@ TEST(Plan, RunsAScriptAlone) {
   EXPECT_TRUE(plan->remarks.empty());
 }
 
-TEST(Plan, WarnsWhenHostsTrainApart) {
+TEST(Plan, WarnsWhenHostsTrainIndependently) {
   const auto plan = Job{.hosts = 3, .host = 2}.plan();
   EXPECT_EQ(plan->hosts, std::vector<std::string>{"algo-2"});
   ASSERT_EQ(plan->remarks.size(), 1u);
   EXPECT_NE(plan->remarks[0].find("3 hosts and no distribution"), std::string::npos);
 }
 
-TEST(Plan, KnowsKindsOfPrograms) {
+TEST(Plan, RecognisesKindsOfPrograms) {
   EXPECT_EQ(program_kind("go.sh", true), Program::command);
   EXPECT_EQ(program_kind("train.py", true), Program::package);
   EXPECT_EQ(program_kind("train.py", false), Program::script);
@@ -160,7 +160,7 @@ TEST(Plan, PinsARankToAVisibleGpu) {
       << "a machine without GPUs";
 }
 
-TEST(Plan, StartsDataParallelsRanksUnlessTheScriptNeedsItsLibrary) {
+TEST(Plan, StartsRanksOfDataParallelUnlessTheScriptNeedsItsLibrary) {
   Job job{.hyperparameters = {{"sagemaker_distributed_dataparallel_enabled", "true"},
                               {"sagemaker_instance_type", "\"ml.p4d.24xlarge\""}}};
   EXPECT_EQ(job.plan()->starts[0].variables.at("SMDATAPARALLEL_USE_HOMOGENEOUS"), "1");
@@ -211,7 +211,7 @@ TEST(Plan, StartsMpirunOnTheLeadingHostOnly) {
   EXPECT_FALSE(job.plan());
 }
 
-TEST(Plan, MakesParameterServersConfig) {
+TEST(Plan, MakesTfConfigWithParameterServers) {
   Job job{
       .hosts = 3, .host = 3, .hyperparameters = {{"sagemaker_parameter_server_enabled", "true"}}};
   auto plan = job.plan();
@@ -235,7 +235,7 @@ TEST(Plan, MakesParameterServersConfig) {
       << "one host needs no servers";
 }
 
-TEST(Plan, MakesMirroredConfig) {
+TEST(Plan, MakesTfConfigForMirroredTraining) {
   const auto plan =
       Job{.host = 2,
           .hyperparameters = {{"sagemaker_multi_worker_mirrored_strategy_enabled", "true"}}}

@@ -16,7 +16,7 @@
 namespace trainyard::entry {
 namespace {
 
-// Runs in the image's own Python, once, when something depends on it.
+// The query that the image's Python runs, once, when the plan depends on its result.
 constexpr const char* kQueryPython =
     "import importlib.util, json, os, sys, sysconfig\n"
     "def there(name):\n"
@@ -33,7 +33,7 @@ constexpr const char* kQueryPython =
     "    'mpi4py': there('mpi4py'), 'tensorflow': there('tensorflow'), 'smdistributed': "
     "there('smdistributed')}))\n";
 
-// Limits the search for a word in the source directory: more bytes are not sources.
+// The limit for the search in the source directory: larger files are not sources.
 constexpr size_t kSourceFilesMax = 2000;
 constexpr size_t kSourceFileBytesMax = 1 << 20;
 constexpr size_t kNamesShownMax = 12;
@@ -50,7 +50,7 @@ Error not_found_in(const std::string& directory, const std::string& program) {
                  directory + (count == 0 ? " is empty" : " holds " + names));
 }
 
-Result<Found> look_around(const HostSetup& setup) {
+Result<Found> read_inputs(const HostSetup& setup) {
   Found found;
   found.base = setup.base;
   const std::string config = setup.base + "/input/config/";
@@ -64,7 +64,7 @@ Result<Found> look_around(const HostSetup& setup) {
   return found;
 }
 
-// Returns sources that the image itself has elsewhere, when nothing was unpacked.
+// Copies the sources that the image has elsewhere, if no archive was unpacked.
 Result<void> bring_code(const Settings& settings) {
   const std::string code = settings.code_directory();
   TRY(os::make_directories(code));
@@ -100,7 +100,7 @@ class Preparer {
 
   Result<Prepared> prepare() {
     Prepared prepared;
-    prepared.settings = TRY(read_settings(TRY(look_around(setup_))));
+    prepared.settings = TRY(read_settings(TRY(read_inputs(setup_))));
     Settings& settings = prepared.settings;
     TRY(check_program(settings.program));
     TRY(bring_code(settings));
@@ -119,20 +119,22 @@ class Preparer {
     const bool requirements = kind != Program::command && os::exists(code + "/requirements.txt");
     if (kind != Program::package && !os::exists(code + "/" + settings.program))
       return not_found_in(code, settings.program);
-    PythonSays says;
+    PythonProperties python;
     if (!image.python.empty() &&
         (requirements || kind == Program::package || !settings.distribution_groups.empty()))
-      says = TRY(query_python(image.python, prepared.variables));
-    image.mpi4py = says.mpi4py;
-    image.tensorflow = says.tensorflow;
+      python = TRY(query_python(image.python, prepared.variables));
+    image.mpi4py = python.mpi4py;
+    image.tensorflow = python.tensorflow;
     const std::vector<std::string> packages =
-        kind == Program::command ? std::vector<std::string>()
-                                 : install_arguments(says, kind == Program::package, requirements);
-    // Packages may add it: checked after they are installed.
-    image.smdistributed = says.smdistributed || !packages.empty();
+        kind == Program::command
+            ? std::vector<std::string>()
+            : install_arguments(python, kind == Program::package, requirements);
+    // Checked after the installation, since the packages may contain it.
+    image.smdistributed = python.smdistributed || !packages.empty();
     if (settings.enabled("sagemaker_distributed_dataparallel_enabled"))
       image.code_names_smdistributed = code_names(code, "smdistributed");
-    // Checks that there is something to start before minutes are spent on packages.
+    // Makes a plan before the installation of packages, which may take minutes, to report errors
+    // early.
     TRY(make_plan(settings, image, prepared.variables));
 
     if (kind == Program::command) {
@@ -140,7 +142,7 @@ class Preparer {
     } else if (!packages.empty()) {
       TRY(install(settings, image.python, packages, kind == Program::package, prepared.variables));
       if (!settings.distribution_groups.empty()) {
-        const PythonSays now = TRY(query_python(image.python, prepared.variables));
+        const PythonProperties now = TRY(query_python(image.python, prepared.variables));
         image.mpi4py = image.mpi4py || now.mpi4py;
         image.smdistributed = now.smdistributed;
       }
@@ -169,7 +171,7 @@ class Preparer {
     }
   }
 
-  Result<PythonSays> query_python(const std::string& python, const Variables& variables) {
+  Result<PythonProperties> query_python(const std::string& python, const Variables& variables) {
     std::string answer;
     Children::Kind kind;
     kind.change_line = [&](std::string_view line) {
@@ -179,7 +181,7 @@ class Preparer {
     const auto exit = TRY(run({{python, "-c", kQueryPython}, variables, "/"}, std::move(kind)));
     if (exit.code != 0)
       return invalid(python + " cannot be used: " + last_lines(exit.printed.errors, 400));
-    return read_python_says(answer).in(python);
+    return parse_python_properties(answer).in(python);
   }
 
   Result<void> install(const Settings& settings, const std::string& python,
@@ -187,8 +189,8 @@ class Preparer {
                        Variables& variables) {
     const std::string code = settings.code_directory();
     if (std::ranges::find(arguments, "--user") != arguments.end()) {
-      // The system's own folders are read-only: packages go next to the sources, which are not
-      // uploaded.
+      // The system's folders are read-only, so packages are installed next to the sources, which
+      // are not uploaded.
       variables["PYTHONUSERBASE"] = code + "/.python";
       variables["PATH"] = code + "/.python/bin:" + variables["PATH"];
     }
@@ -214,18 +216,18 @@ class Preparer {
 
 }  // namespace
 
-Result<PythonSays> read_python_says(std::string_view json) {
+Result<PythonProperties> parse_python_properties(std::string_view json) {
   const auto document = TRY(parse_json(json));
-  PythonSays says;
-  says.writable = TRY(bool_at(document, "writable"));
-  says.externally_managed = TRY(bool_at(document, "externally_managed"));
-  says.mpi4py = TRY(bool_at(document, "mpi4py"));
-  says.tensorflow = TRY(bool_at(document, "tensorflow"));
-  says.smdistributed = TRY(bool_at(document, "smdistributed"));
-  return says;
+  PythonProperties python;
+  python.writable = TRY(bool_at(document, "writable"));
+  python.externally_managed = TRY(bool_at(document, "externally_managed"));
+  python.mpi4py = TRY(bool_at(document, "mpi4py"));
+  python.tensorflow = TRY(bool_at(document, "tensorflow"));
+  python.smdistributed = TRY(bool_at(document, "smdistributed"));
+  return python;
 }
 
-std::vector<std::string> install_arguments(const PythonSays& python, bool package,
+std::vector<std::string> install_arguments(const PythonProperties& python, bool package,
                                            bool requirements) {
   if (!package && !requirements) return {};
   std::vector<std::string> arguments = {"-m", "pip", "install"};

@@ -1,7 +1,7 @@
 // Prepares the start of the user's program: reads the job's files, inspects the image, and installs
 // packages.
 //
-// Threads: confined to one. Errors: a text for the user, with AWS's title of the fault.
+// Threads: confined to one. Errors: a text for the user, with AWS's name of the kind of fault.
 #pragma once
 
 #include <optional>
@@ -28,7 +28,7 @@ struct Prepared {
   Plan plan;
 };
 
-// The reason why nothing is started.
+// The reason why no process is started.
 struct NotPrepared {
   int code = 1;
   std::string failure;   // the failure file's text
@@ -42,16 +42,17 @@ struct Preparation {
 
 Preparation prepare(const HostSetup& setup, Signals& signals);
 
-// The properties of the image's Python, from its output. Pure. Errors: invalid.
-struct PythonSays {
+// The properties of the image's Python.
+struct PythonProperties {
   bool writable = false;            // packages can be installed at the usual path
-  bool externally_managed = false;  // the distribution's own; pip needs an option
+  bool externally_managed = false;  // by the distribution: pip needs an option
   bool mpi4py = false, tensorflow = false, smdistributed = false;
 };
-Result<PythonSays> read_python_says(std::string_view json);
-// Returns the arguments of Python that install the source directory's requirements; none: it has
-// none.
-std::vector<std::string> install_arguments(const PythonSays& python, bool package,
+// Parses the output of the query in prepare.cpp. Pure. Errors: invalid.
+Result<PythonProperties> parse_python_properties(std::string_view json);
+// Returns Python's arguments for installing the requirements of the source directory; empty if
+// there are none.
+std::vector<std::string> install_arguments(const PythonProperties& python, bool package,
                                            bool requirements);
 
 }  // namespace trainyard::entry

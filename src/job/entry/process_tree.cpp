@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kStatBytesMax = 4096;          // of /proc/PID/stat and status
 constexpr size_t kArgumentsBytesMax = 2 << 20;  // the kernel's limit, except for one long argument
-constexpr int kWrappersMax = 64;                // on one way down
+constexpr int kWrappersMax = 64;                // on one path down the tree
 
 std::string file_of(pid_t process, const char* name, size_t bytes_max) {
   auto text = os::read_file("/proc/" + std::to_string(process) + "/" + name, bytes_max);
@@ -65,7 +65,7 @@ std::vector<pid_t> ProcessTree::children_of(pid_t process) const {
   return out;
 }
 
-void ProcessTree::find_handlers(pid_t root, int signal, std::set<pid_t>& handlers) const {
+void ProcessTree::add_handlers(pid_t root, int signal, std::set<pid_t>& handlers) const {
   std::vector<pid_t> level{root};
   for (int depth = 0; depth < kWrappersMax && !level.empty(); ++depth) {
     std::vector<pid_t> below;
@@ -76,11 +76,11 @@ void ProcessTree::find_handlers(pid_t root, int signal, std::set<pid_t>& handler
       }
       const std::string own = arguments_of(process);
       const auto children = children_of(process);
-      const bool serve_it = std::ranges::any_of(children, [&](pid_t child) {
+      const bool has_workers = std::ranges::any_of(children, [&](pid_t child) {
         const std::string arguments = arguments_of(child);
         return arguments == own || arguments.find("multiprocessing") != arguments.npos;
       });
-      if (!serve_it) below.insert(below.end(), children.begin(), children.end());
+      if (!has_workers) below.insert(below.end(), children.begin(), children.end());
     }
     level = std::move(below);
   }

@@ -18,8 +18,8 @@ namespace trainyard::entry {
 namespace {
 
 constexpr size_t kReadBytesMax = 64 << 10;
-// As the agent's pipe. A flood costs fewer wake-ups; where the machine refuses it, the pipe stays
-// as it is.
+// The size of pipes, as of the agent's pipe: heavy output then causes fewer wake-ups. If the
+// machine refuses it, the pipe keeps its size.
 constexpr int kPipeBytes = 1 << 20;
 
 struct Pipe {
@@ -35,7 +35,7 @@ Result<Pipe> make_pipe() {
   return pipe;
 }
 
-// posix_spawn's two records, freed in every case.
+// Owns the two records of posix_spawn.
 class SpawnPlan {
  public:
   SpawnPlan() {
@@ -50,8 +50,8 @@ class SpawnPlan {
   posix_spawnattr_t attributes;
 };
 
-// Restricts this thread, and so the processes that it starts, to these processors as long as the
-// object lives. No effect if none of them may be used.
+// Restricts this thread, and so the processes that it starts, to these processors for the lifetime
+// of the object. No effect if this process may use none of them.
 class OnCpus {
  public:
   explicit OnCpus(const std::vector<int>& wanted) {
@@ -109,7 +109,7 @@ Result<Running> start(const Command& command) {
     errors = TRY(make_pipe());
     ::posix_spawn_file_actions_adddup2(&plan.actions, errors.write_end.descriptor(), 2);
   }
-  // our own descriptors are not inherited
+  // The descriptors of this process are not inherited.
   ::posix_spawn_file_actions_addclosefrom_np(&plan.actions, 3);
   ::posix_spawn_file_actions_addchdir_np(&plan.actions, command.directory.c_str());
   sigset_t none, all;
@@ -164,7 +164,7 @@ void write_all(int descriptor, std::string_view text) {
       pollfd waited{descriptor, POLLOUT, 0};
       ::poll(&waited, 1, -1);
     } else if (errno != EINTR) {
-      return;  // the reader is gone
+      return;  // the reader has closed its end
     }
   }
 }

@@ -1,4 +1,4 @@
-// Starts processes for entry, and reads what it needs of the container's file system.
+// Starts processes for entry, and searches programs in the container's file system.
 //
 // Every process leads its own process group, reads from /dev/null, and inherits nothing but its
 // three streams.
@@ -21,8 +21,9 @@ struct Command {
   std::vector<std::string> arguments;  // arguments[0] is searched on PATH of variables
   Variables variables;                 // its whole environment
   std::string directory = "/";
-  std::vector<int> cpus = {};  // on which it runs, as far as allowed to us; none: ours
-  bool catch_output = false;   // else it is inherited
+  // The processors on which it runs, as far as this process may use them; empty: as this process.
+  std::vector<int> cpus = {};
+  bool catch_output = false;  // else it is inherited
   bool catch_errors = false;
 };
 
@@ -36,12 +37,12 @@ Result<Running> start(const Command& command);
 // Returns the path of a program on a PATH; "" when it is missing.
 std::string find_program(std::string_view name, std::string_view path);
 
-// Returns 0..255, 128+n for a signal, for a status of waitpid.
+// Converts a status of waitpid to an exit code: 0..255, or 128+n for signal n.
 int exit_code_of(int status);
 
-// Appends some of a pipe's available bytes; false at its end.
+// Appends available bytes of a pipe to `text`; returns false at the end of the pipe.
 bool read_available(const os::File& pipe, std::string& text);
-// Writes all of it, ignoring errors.
+// Writes the whole text. Ignores errors.
 void write_all(int descriptor, std::string_view text);
 
 // Returns the number of cores that this process may run on.

@@ -1,5 +1,5 @@
-// Counts the output of each rank that entry starts on this host, in the activity table
-// (base/activity_table.hpp): beyond entry, one pipe carries the output of all.
+// Counts the output of each rank on this host in the activity table (base/activity_table.hpp). The
+// agent cannot: it reads the output of all ranks from one pipe.
 //
 // Threads: confined to one. Errors: none: without a table, nothing is counted.
 #pragma once
@@ -14,9 +14,10 @@ namespace trainyard::entry {
 
 class RankOutput {
  public:
-  // `path`: of the table; "": there is none.
+  // `path`: the table's; "" = there is no table.
   explicit RankOutput(const std::string& path);
-  // Gives the rank the next slot. Requires: the rank has not started, as it looks for its slot.
+  // Assigns the next slot to the rank. Requires: the rank has not started, since it searches its
+  // slot at its start.
   void add(int rank);
   void count(int rank, size_t bytes);
 

@@ -28,7 +28,7 @@ TEST(RankOutput, CountsTheOutputOfEachRank) {
   EXPECT_EQ(slots[1].output_bytes, 17u);
 }
 
-TEST(RankOutput, NeedsNoTable) {
+TEST(RankOutput, CountsNothingWithoutATable) {
   for (const char* path : {"", "/no/such/table"}) {
     RankOutput output(path);
     output.add(0);

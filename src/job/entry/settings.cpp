@@ -31,7 +31,8 @@ constexpr std::array<std::string_view, 9> kOfSdk = {
     "sagemaker_s3_output",
 };
 
-// Any of them adds the current group to the distribution, if the SDK names no groups.
+// If one of these is set and the SDK names no groups, the current group takes part in the
+// distribution.
 constexpr std::array kDistributionFlags = {
     "sagemaker_mpi_enabled",
     "sagemaker_parameter_server_enabled",
@@ -138,7 +139,7 @@ void find_distribution(Settings& settings) {
   }
 }
 
-// Returns the content of SM_TRAINING_ENV: all that the toolkit knows, by its names.
+// Returns the content of SM_TRAINING_ENV: all settings, by the toolkit's names.
 Json training_environment(const Settings& settings, const Json& group_hosts,
                           const Json& group_names, const Json& groups_by_name, const Json& channels,
                           const std::string& module_name) {
@@ -192,7 +193,7 @@ Json groups_by_name(const Settings& settings) {
   return groups;
 }
 
-// The values of the SM_ variables, by their names in lower case.
+// Returns the values of the SM_ variables, by their names in lower case.
 Values script_values(const Settings& settings) {
   Json group_hosts = Json::array(), group_names = Json::array();
   for (const auto& group : settings.groups) {
@@ -330,7 +331,7 @@ Result<void> check_program(std::string_view program) {
 Variables script_variables(const Settings& settings, const Variables& present) {
   Variables variables;
   for (const auto& [name, value] : script_values(settings)) {
-    // A variable cannot contain a NUL, nor a name an equals sign.
+    // A variable cannot contain NUL, and its name no equals sign.
     const std::string text = variable_text(value);
     if (name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) continue;
     if (text.find('\0') == std::string::npos) variables["SM_" + in_capitals(name)] = text;
@@ -346,7 +347,7 @@ Variables script_variables(const Settings& settings, const Variables& present) {
     if (!present.contains(name)) variables[name] = value;
   };
   unless_present("PYTHONUNBUFFERED", "1");
-  // As the framework images do, for scripts that connect the hosts themselves.
+  // The framework images set these as well, for scripts that connect the hosts themselves.
   unless_present("MASTER_ADDR", settings.master());
   unless_present("MASTER_PORT", kMasterPort);
   unless_present("NCCL_SOCKET_IFNAME", settings.network_interface);

@@ -16,10 +16,10 @@ namespace trainyard::entry {
 
 using Variables = std::map<std::string, std::string>;
 
-// Returns a variable's value; empty when it is not set.
+// Returns the value of a variable; "" if it is not set.
 std::string found_at(const Variables& variables, const std::string& name);
 
-// The inputs, before anything is decided.
+// The inputs of read_settings().
 struct Found {
   std::string base = "/opt/ml";
   std::string hyperparameters;  // the files' content
@@ -27,7 +27,7 @@ struct Found {
   std::string input_data_config;
   Variables variables;  // the environment that entry was started with
   int cpus = 1;
-  // of each: the processors near it, as far as known (gpus.hpp)
+  // For each GPU: the processors near it, if known (gpus.hpp).
   std::vector<std::vector<int>> gpus = {};
 };
 
@@ -61,27 +61,27 @@ struct Settings {
   std::vector<std::string> distribution_hosts;
   int cpus = 1;
   int gpus = 0;
-  std::vector<std::vector<int>> gpu_cpus;  // as many as gpus
+  std::vector<std::vector<int>> gpu_cpus;  // one for each GPU
 
   std::string code_directory() const { return base + "/code"; }
   const std::string& master() const {
     return distribution_hosts.empty() ? hosts.front() : distribution_hosts.front();
   }
-  bool in_distribution() const;  // whether the current group takes part
-  // a flag of framework, with Python's truth value
+  bool in_distribution() const;  // true if the current group takes part
+  // Returns a member of `framework` as a flag, by Python's truth value.
   bool enabled(const std::string& framework_name) const;
 };
 
 Result<Settings> read_settings(const Found& found);
 
-// Errors: invalid, unless the name is a plain path below the code directory.
+// Checks that the name is a plain path below the code directory. Errors: invalid.
 Result<void> check_program(std::string_view program);
 
-// Returns the toolkit's environment variables: SM_*, PYTHONPATH and a few others; added to the
-// present ones.
+// Returns the toolkit's environment variables (SM_*, PYTHONPATH and a few others), which are added
+// to those in `present`.
 Variables script_variables(const Settings& settings, const Variables& present);
 
-// True for variables that differ from host to host: a launcher must not copy them.
+// True for variables that differ between hosts: a launcher must not copy them.
 bool is_of_host(std::string_view variable);
 
 }  // namespace trainyard::entry

@@ -20,7 +20,7 @@ Found found_with(Json hyperparameters) {
 }
 
 // The output of SageMaker's own toolkit (5.1.4) for the same files, with 2 cores and no GPU.
-TEST(Settings, GiveTheToolkitsVariablesAndArguments) {
+TEST(Settings, MakeTheToolkitsVariablesAndArguments) {
   const auto text = os::read_file("golden/script.json");
   ASSERT_TRUE(text) << text.error().message;
   const Json golden = *parse_json(*text);
@@ -63,7 +63,7 @@ TEST(Settings, FindTheSources) {
   EXPECT_EQ(read_settings(found)->module_dir, "/opt/program");
 }
 
-TEST(Settings, KnowTheHostsOfADistribution) {
+TEST(Settings, FindTheHostsOfADistribution) {
   const auto hosts = [](Json hyperparameters) {
     return read_settings(found_with(std::move(hyperparameters)))->distribution_hosts;
   };

@@ -48,7 +48,7 @@ Address helpers_address() {
   Address address;
   auto* unix_address = reinterpret_cast<sockaddr_un*>(&address.bytes);
   unix_address->sun_family = AF_UNIX;
-  // A first byte of zero: an abstract name, not a file.
+  // A first byte of zero makes it an abstract name instead of a file.
   std::memcpy(unix_address->sun_path + 1, kHelpersName.data(), kHelpersName.size());
   address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + kHelpersName.size());
   return address;

@@ -1,7 +1,7 @@
-// Opens the sockets between entries: TCP in the gang's network, and a local one for helper
+// Opens the sockets of entry: TCP between the hosts of a gang, and a local socket for helper
 // processes.
 //
-// Nothing here blocks but connect_to_entry() and what helper processes do after it.
+// Only connect_to_entry() blocks, and the helper processes' use of its socket.
 //
 // Threads: confined to one. Errors: unavailable, by errno.
 #pragma once
@@ -18,10 +18,11 @@
 
 namespace trainyard::entry {
 
-// The leading host's port: different from those that the contract names (22, 2222, 2223, 7592,
-// 7777, 8890).
+// The port of the leading host. Differs from the ports that the contract names (22, 2222, 2223,
+// 7592, 7777, 8890).
 inline constexpr uint16_t kGangPort = 7779;
-// More unsent bytes than a few daemons' command lines mean that the peer does not read.
+// The limit of unsent bytes, enough for some daemons' command lines: beyond it the peer does not
+// read.
 inline constexpr size_t kUnsentBytesMax = 4 << 20;
 
 // Returns the address of a name in a hosts file; "" when it is missing.
@@ -31,7 +32,7 @@ Result<os::File> listen_for_gang(uint16_t port);
 // Begins to connect; the socket becomes writable when the result is known.
 Result<os::File> begin_connecting(const std::string& address, uint16_t port);
 Result<void> finish_connecting(const os::File& socket);
-// Listens for helper processes of this host: at a name in its network namespace, not a file.
+// Listens for helper processes of this host, at an abstract name in the network namespace.
 Result<os::File> listen_for_helpers();
 Result<os::File> connect_to_entry();
 std::optional<os::File> accept_one(const os::File& listener);
@@ -44,10 +45,11 @@ class Link {
   bool wants_to_send() const { return !unsent_.empty(); }
 
   void seal_with(const std::string& key, bool leads);
-  // Queues the message, and sends what the socket accepts. False: the peer is gone.
+  // Queues the message, and sends as much as the socket accepts. Returns false if the connection is
+  // lost.
   bool send(const Message& message);
   bool send_more();
-  // Reads what has arrived. False: the peer is gone, or sent something invalid.
+  // Reads what has arrived. Returns false if the connection is lost, or the bytes are invalid.
   bool receive();
   Result<std::optional<Message>> next() { return opener_.next(); }
 

@@ -1,5 +1,5 @@
-// Converts hyperparameters as SageMaker's own toolkit does, which is as Python does: scripts
-// compare texts.
+// Converts hyperparameters to texts that are equal to those of SageMaker's own toolkit, and so of
+// Python: scripts compare them.
 //
 // One difference: NaN, Infinity and whole numbers beyond 64 bits stay texts.
 //

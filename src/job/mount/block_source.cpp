@@ -9,15 +9,16 @@
 namespace trainyard::mount {
 namespace {
 
-// Threads that fetch ahead, and blocks that wait for one: a later read fetches what was dropped.
+// The number of threads that fetch ahead, and the limit of blocks that wait for one of them. Blocks
+// beyond it are dropped; a later read fetches them.
 constexpr size_t kAheadThreads = 4;
 constexpr size_t kAheadMax = 64;
 constexpr Duration kPause = 500ms;
-// Warming waits this long before each piece while reads fetch. A read of the same block, in
-// this process or another, then waits for at most 16 of them.
+// The pause of warming before each piece while reads fetch. A read of the same block, in this
+// process or another, then waits for at most 16 pauses.
 constexpr Duration kYield = 100ms;
 constexpr size_t kWarmedPieceBytes = 256 << 10;
-// Between two looks at a block that another process fetches.
+// The interval of checks while another process fetches a block.
 constexpr Duration kLockPauseMin = 1ms, kLockPauseMax = 50ms;
 
 std::string name_of(const MountedObject& object) {
@@ -148,7 +149,7 @@ void BlockSource::work_ahead() {
       key = ahead_.front();
       ahead_.pop_front();
     }
-    // A read that needs the block meets the error itself.
+    // Ignores the error: a read that needs the block reports it.
     (void)get(*key.first, key.second);
   }
 }
@@ -160,14 +161,14 @@ Result<BlockSource::Block> BlockSource::load(const MountedObject& object, uint64
   if (auto found = TRY(cached(id, bytes)))
     fetched = {*std::move(found), true};
   else
-    fetched = TRY(persist<Fetched>(
+    fetched = TRY(retry<Fetched>(
         object, [&] { return fetch_once(object, id, bytes, Urgency::read); }, Urgency::read));
   if (fetched.from_cache) TRY(authorize(object));
   if (fetched.from_cache) cached_bytes_ += bytes;
   return Block(std::make_shared<const std::string>(std::move(fetched.content)));
 }
 
-// A cache that cannot be read is an empty one.
+// Reads a block from the cache. A cache that cannot be read counts as empty.
 Result<std::optional<std::string>> BlockSource::cached(const cache::BlockId& id, uint64_t bytes) {
   if (cache_ == nullptr) return std::optional<std::string>();
   auto found = cache_->get(id);
@@ -175,8 +176,8 @@ Result<std::optional<std::string>> BlockSource::cached(const cache::BlockId& id,
   return *std::move(found);
 }
 
-// Holds the block's lock for one request only: a process that retries does not hold up others,
-// which may have other rights.
+// Fetches a block while holding its lock. The lock is held for one request only, so that a process
+// that retries does not delay others, which may have other rights.
 Result<BlockSource::Fetched> BlockSource::fetch_once(const MountedObject& object,
                                                      const cache::BlockId& id, uint64_t bytes,
                                                      Urgency urgency) {
@@ -187,7 +188,7 @@ Result<BlockSource::Fetched> BlockSource::fetch_once(const MountedObject& object
   return Fetched{std::move(content), false};
 }
 
-// Returns nothing: the block is fetched without the lock.
+// Waits for the block's lock. nullopt: the caller must fetch the block without the lock.
 Result<std::optional<cache::FetchLock>> BlockSource::wait_for_others(const cache::BlockId& id,
                                                                      uint64_t bytes) {
   if (cache_ == nullptr || !cache_->keeps(bytes)) return std::optional<cache::FetchLock>();
@@ -221,15 +222,15 @@ bool BlockSource::stopped_after(Duration pause) {
 }
 
 template <class T>
-Result<T> BlockSource::persist(const MountedObject& object,
-                               const std::function<Result<T>()>& attempt, Urgency urgency) {
-  WatchedTime time(clock_, settings_.away_max / 4);
+Result<T> BlockSource::retry(const MountedObject& object, const std::function<Result<T>()>& attempt,
+                             Urgency urgency) {
+  WatchedTime time(clock_, settings_.outage_max / 4);
   const auto since = time.now();
   for (bool said = urgency == Urgency::warm;;) {
     auto done = attempt();
     if (done) return done;
     const Kind kind = done.error().kind;
-    const Duration limit = kind == Kind::unavailable ? settings_.away_max
+    const Duration limit = kind == Kind::unavailable ? settings_.outage_max
                            : kind == Kind::denied    ? settings_.renewed_keys_max
                                                      : Duration(0);
     if (time.now() - since >= limit) return done;
@@ -246,20 +247,20 @@ Result<bool> BlockSource::warm(const MountedObject& object, uint64_t number) {
   const auto id = block_id(settings_.endpoint, object, number);
   if (cache_ == nullptr || !cache_->keeps(bytes)) return false;
   if (cache_->has(id)) return true;
-  TRY(persist<Fetched>(
+  TRY(retry<Fetched>(
       object, [&] { return fetch_once(object, id, bytes, Urgency::warm); }, Urgency::warm));
   return true;
 }
 
 BlockSource::FetchingRead::FetchingRead(BlockSource& source, Urgency urgency)
-    : source_(source), counts_(urgency == Urgency::read) {
-  if (!counts_) return;
+    : source_(source), is_read_(urgency == Urgency::read) {
+  if (!is_read_) return;
   const MutexLock lock(source_.mutex_);
   ++source_.fetching_reads_;
 }
 
 BlockSource::FetchingRead::~FetchingRead() {
-  if (!counts_) return;
+  if (!is_read_) return;
   {
     const MutexLock lock(source_.mutex_);
     --source_.fetching_reads_;
@@ -283,7 +284,7 @@ Result<size_t> BlockSource::fetch_some(objects::Reader& reader, std::span<char> 
 Result<std::string> BlockSource::fetch(const MountedObject& object, uint64_t first, uint64_t bytes,
                                        Urgency urgency) {
   const FetchingRead fetching(*this, urgency);
-  // Stores declare the checksums of an object with all of it, and of no range.
+  // Stores send checksums with complete objects only, not with ranges.
   const bool whole = bytes == object.bytes;
   const objects::Range range{first, first + bytes - 1, {}, {}};
   const auto reader =
@@ -306,13 +307,14 @@ Result<std::string> BlockSource::fetch(const MountedObject& object, uint64_t fir
   return content;
 }
 
-// The version is pinned: another one at the store is not an error of what the cache has.
+// Checks that the store allows the job to read the object. Another version in the store is not an
+// error: the cache has the pinned version.
 Result<void> BlockSource::authorize(const MountedObject& object) {
   {
     const MutexLock lock(mutex_);
     if (authorized_.contains(&object)) return {};
   }
-  TRY(persist<objects::ObjectInfo>(
+  TRY(retry<objects::ObjectInfo>(
       object, [&] { return objects_.head(object.bucket, object.key); }, Urgency::read));
   const MutexLock lock(mutex_);
   authorized_.insert(&object);

@@ -1,16 +1,15 @@
 // Provides blocks of objects: from memory, from the machine's cache, or from the object store.
 //
-// A block belongs to the version that was listed: if the store has another one, the read fails and
-// never mixes two. A block is fetched once, however many threads want it, and however many
-// processes of the machine that share the cache. The cache holds objects of all jobs; before a job
-// gets the first block of an object from it, the store must have allowed the job to read that
-// object.
+// A block belongs to the version that was listed: if the store has another version, the read fails,
+// so that versions are never mixed. A block is fetched once for all threads, and for all processes
+// of the machine that share the cache. The cache has objects of all jobs; before a job gets the
+// first block of an object from it, the store must have allowed the job to read that object.
 //
-// If the store is unavailable, a read waits, and a line in the job's log says so. Blocks that are
-// warmed leave the link to reads for as long as those fetch, but never stop: they slow down.
+// If the store is unavailable, a read waits, and a line in the job's log says so. While reads
+// fetch, warming slows down but does not stop.
 //
-// Threads: callable from anywhere; its own fetch ahead. stop() ends all waits.
-// Errors: unavailable: the store, for longer than away_max; conflict: the object was replaced;
+// Threads: callable from anywhere; its own threads fetch ahead. stop() ends all waits.
+// Errors: unavailable: the store, for longer than outage_max; conflict: the object was replaced;
 // not_found, denied; cancelled: stopped.
 // Lifetime: the objects, cache and clock outlive it.
 #pragma once
@@ -39,15 +38,17 @@ namespace trainyard::mount {
 struct SourceSettings {
   std::string endpoint;              // a part of a block's identity
   size_t blocks_in_memory_max = 64;  // kBlockBytes each
-  Duration away_max = 10min;         // longer than a restart of the server
-  // how long a refusal counts as expired keys: a restarted server gives new ones within that
+  Duration outage_max = 10min;       // longer than a restart of the server
+  // For this time a refusal is treated as expired keys: a restarted server sends new ones within
+  // it.
   Duration renewed_keys_max = 10s;
-  // how long a read waits for another process that fetches the same block, before it fetches the
-  // block itself: that process may be stopped
+  // The longest wait for another process that fetches the same block, since that process may be
+  // stopped; then the read fetches the block itself.
   Duration other_fetch_max = 60s;
 };
 
-// Bytes of blocks that were used, by their origin. A block counts each time it is taken from there.
+// The bytes of blocks that were used, by origin. A block counts each time it is fetched or read
+// from the cache.
 struct SourceCounts {
   uint64_t fetched_bytes = 0, cached_bytes = 0;
 };
@@ -62,23 +63,24 @@ class BlockSource {
   using Block = std::shared_ptr<const std::string>;
   using Say = std::function<void(const std::string&)>;
 
-  // `cache` may be nullptr: none.
+  // `cache` may be nullptr: no cache.
   BlockSource(objects::Objects& objects, cache::BlockCache* cache, Clock& clock,
               SourceSettings settings, Say say);
   ~BlockSource();
 
   Result<Block> get(const MountedObject& object, uint64_t number);
-  // Fetches a block if a thread is free for it soon. Requires: the object outlives this.
+  // Fetches a block if a thread is available for it soon. Requires: the object outlives this
+  // source.
   void fetch_ahead(const MountedObject& object, uint64_t number);
-  // Fetches a block into the cache, unless it is there; returns false if the cache keeps no more.
-  // Persists as reads do, which report an unavailable store. Requires: as above.
+  // Fetches a block into the cache, unless it is there; returns false if the cache keeps no more
+  // blocks. Retries as reads do, but does not report an unavailable store. Requires: as above.
   Result<bool> warm(const MountedObject& object, uint64_t number);
   SourceCounts counts() const { return {fetched_bytes_, cached_bytes_}; }
   void stop();
 
  private:
   enum class Urgency { read, warm };
-  // Counts a read that fetches, while it exists.
+  // FetchingRead counts as a read that fetches, for its lifetime.
   class FetchingRead {
    public:
     FetchingRead(BlockSource& source, Urgency urgency);
@@ -87,7 +89,7 @@ class BlockSource {
 
    private:
     BlockSource& source_;
-    const bool counts_;
+    const bool is_read_;
   };
 
   using Key = std::pair<const MountedObject*, uint64_t>;
@@ -111,8 +113,8 @@ class BlockSource {
   void put_in_cache(const cache::BlockId& id, const std::string& content);
   Result<void> authorize(const MountedObject& object);
   template <class T>
-  Result<T> persist(const MountedObject& object, const std::function<Result<T>()>& attempt,
-                    Urgency urgency);
+  Result<T> retry(const MountedObject& object, const std::function<Result<T>()>& attempt,
+                  Urgency urgency);
   void keep(const Key& key, Block block) REQUIRES(mutex_);
   void work_ahead();
   bool stopped();
@@ -133,7 +135,7 @@ class BlockSource {
   bool cache_failed_ GUARDED_BY(mutex_) = false;
   size_t fetching_reads_ GUARDED_BY(mutex_) = 0;
   std::map<Key, Entry> blocks_ GUARDED_BY(mutex_);
-  std::list<Key> by_use_ GUARDED_BY(mutex_);  // the last used first
+  std::list<Key> by_use_ GUARDED_BY(mutex_);  // the most recently used first
   std::set<const MountedObject*> authorized_ GUARDED_BY(mutex_);
   std::deque<Key> ahead_ GUARDED_BY(mutex_);
   std::vector<std::thread> threads_;

@@ -64,7 +64,7 @@ class Gate final : public objects::ForwardingObjects {
   std::optional<Error> failure_ GUARDED_BY(mutex_);
 };
 
-// Counts how often it is read: a source reads it again for each look at a lock.
+// Counts its reads: a source reads the clock each time it tries a lock.
 class CountedClock final : public Clock {
  public:
   Instant now() override { return clock_.now(); }
@@ -115,7 +115,7 @@ void wait_until(const Condition& condition) {
 
 class BlockSourceTest : public testing::Test {
  protected:
-  // A process: a store, a clock and a source of its own.
+  // A simulated process: a separate store, clock and source.
   struct Process {
     Process(objects::Objects& store, const std::string& directory, SourceSettings settings,
             uint64_t free_bytes_min = 0)
@@ -141,8 +141,8 @@ class BlockSourceTest : public testing::Test {
         *objects_, directory_.path(),
         SourceSettings{"http://e", 64, Duration(0), Duration(0), other_fetch_max}, free_bytes_min);
   }
-  // One that waits for a store that is away.
-  std::unique_ptr<Process> patient_process() {
+  // Returns a process that waits for an unavailable store.
+  std::unique_ptr<Process> waiting_process() {
     return std::make_unique<Process>(
         *objects_, directory_.path(),
         SourceSettings{"http://e", 64, kWaitMax, Duration(0), kWaitMax});
@@ -158,8 +158,8 @@ class BlockSourceTest : public testing::Test {
     wait_until([&] { return process.gate.gets == 1; });
     return reading;
   }
-  // Waits until the process has looked at the lock several times.
-  static void wait_for_looks(Process& process) {
+  // Waits until the process has tried the lock several times.
+  static void wait_for_polls(Process& process) {
     wait_until([&] { return process.clock.reads > 8; });
   }
 
@@ -174,7 +174,7 @@ TEST_F(BlockSourceTest, TwoProcessesFetchABlockOnce) {
   const auto first = process(), second = process();
   auto slow = read_at_closed_gate(*first);
   auto waiting = read(*second);
-  wait_for_looks(*second);
+  wait_for_polls(*second);
   first->gate.open();
   ASSERT_TRUE(slow.get());
   const auto block = waiting.get();
@@ -197,18 +197,18 @@ TEST_F(BlockSourceTest, ManyThreadsOfManyProcessesFetchEachBlockOnce) {
   EXPECT_EQ(gets, 3);
 }
 
-TEST_F(BlockSourceTest, AFetchThatFailedIsTakenOver) {
+TEST_F(BlockSourceTest, AFailedFetchIsRepeatedByAWaitingProcess) {
   const auto first = process(), second = process();
   auto failing = read_at_closed_gate(*first);
   auto waiting = read(*second);
-  wait_for_looks(*second);
+  wait_for_polls(*second);
   first->gate.open(unavailable("503"));
   EXPECT_FALSE(failing.get());
   EXPECT_TRUE(waiting.get());
   EXPECT_EQ(second->gate.gets, 1);
 }
 
-TEST_F(BlockSourceTest, TheWaitForAnotherProcessHasALimit) {
+TEST_F(BlockSourceTest, LimitsTheWaitForAnotherProcess) {
   const auto first = process(), second = process(Duration(0));
   auto slow = read_at_closed_gate(*first);
   EXPECT_TRUE(read(*second).get());
@@ -216,12 +216,12 @@ TEST_F(BlockSourceTest, TheWaitForAnotherProcessHasALimit) {
   EXPECT_TRUE(slow.get());
 }
 
-TEST_F(BlockSourceTest, ABlockOfAnotherJobNeedsOwnRights) {
+TEST_F(BlockSourceTest, ABlockOfAnotherJobNeedsTheReadersRights) {
   const auto first = process(), second = process();
   auto slow = read_at_closed_gate(*first);
   second->gate.open(denied("403"));
   auto waiting = read(*second);
-  wait_for_looks(*second);
+  wait_for_polls(*second);
   first->gate.open();
   ASSERT_TRUE(slow.get());
   const auto block = waiting.get();
@@ -229,18 +229,18 @@ TEST_F(BlockSourceTest, ABlockOfAnotherJobNeedsOwnRights) {
   EXPECT_EQ(block.error().kind, Kind::denied);
 }
 
-TEST_F(BlockSourceTest, AnEndedJobWaitsForNoOther) {
+TEST_F(BlockSourceTest, StopEndsTheWaitForAnotherProcess) {
   const auto first = process(), second = process();
   auto slow = read_at_closed_gate(*first);
   auto waiting = read(*second);
-  wait_for_looks(*second);
+  wait_for_polls(*second);
   second->source.stop();
   EXPECT_EQ(waiting.get().error().kind, Kind::cancelled);
   first->gate.open();
   EXPECT_TRUE(slow.get());
 }
 
-TEST_F(BlockSourceTest, WithoutSpaceForTheBlockNoProcessWaits) {
+TEST_F(BlockSourceTest, WithoutSpaceInTheCacheNoProcessWaits) {
   const auto first = process(), second = process(kWaitMax, UINT64_MAX);
   auto slow = read_at_closed_gate(*first);
   EXPECT_TRUE(read(*second).get());
@@ -253,7 +253,7 @@ TEST_F(BlockSourceTest, AnObjectIsComparedWithItsOwnChecksum) {
   const auto right = process();
   Process wrong(broken, directory_.path() + "/other",
                 {"http://e", 64, Duration(0), Duration(0), kWaitMax});
-  std::deque<MountedObject> all;  // sources know objects by their addresses
+  std::deque<MountedObject> all;  // sources identify objects by their addresses
   for (const char* algorithm : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}) {
     objects::PutOptions options;
     options.checksums[algorithm] = "";
@@ -287,8 +287,8 @@ TEST_F(BlockSourceTest, WarmingEndsWhereTheCacheKeepsNoMore) {
   EXPECT_EQ(one->gate.gets, 0);
 }
 
-TEST_F(BlockSourceTest, WarmingWaitsForAStoreThatIsAway) {
-  const auto one = patient_process();
+TEST_F(BlockSourceTest, WarmingWaitsForAnUnavailableStore) {
+  const auto one = waiting_process();
   one->gate.open(unavailable("503"));
   auto warming = std::async(std::launch::async, [&] { return one->source.warm(object_, 0); });
   wait_until([&] { return one->gate.gets > 0; });
@@ -308,7 +308,7 @@ TEST_F(BlockSourceTest, AReadTakesABlockThatIsBeingWarmed) {
   auto warming = std::async(std::launch::async, [&] { return one->source.warm(object_, 1); });
   wait_until([&] { return one->gate.gets == 1; });
   auto reading = read(*one, 1);
-  wait_for_looks(*one);
+  wait_for_polls(*one);
   one->gate.open();
   EXPECT_TRUE(warming.get());
   EXPECT_TRUE(reading.get());
@@ -331,7 +331,7 @@ TEST_F(BlockSourceTest, AWarmerFetchesAllBlocksOnce) {
 }
 
 TEST_F(BlockSourceTest, AStoppedSourceEndsItsWarmer) {
-  const auto one = patient_process();
+  const auto one = waiting_process();
   one->gate.open(unavailable("503"));
   const std::vector<MountedObject> objects{object_};
   auto warmer = std::make_unique<CacheWarmer>(one->source, objects);
@@ -341,7 +341,7 @@ TEST_F(BlockSourceTest, AStoppedSourceEndsItsWarmer) {
   EXPECT_FALSE(one->cache->has(block_id("http://e", object_, 0)));
 }
 
-TEST_F(BlockSourceTest, TheBlocksOfAPinAreTheCachesBlocks) {
+TEST_F(BlockSourceTest, BlocksOfAPinHaveTheHashesAndSizesOfTheCache) {
   const auto one = process();
   for (uint64_t number = 0; number < 3; ++number) ASSERT_TRUE(read(*one, number).get());
   const auto blocks = blocks_of("http://e", {object_, object_});

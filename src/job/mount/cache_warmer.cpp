@@ -3,7 +3,8 @@
 namespace trainyard::mount {
 namespace {
 
-// As many as a copy of a channel has: enough to fill a link to a store some milliseconds away.
+// The number of threads, as for copying a channel: enough to fill a link to a store with a latency
+// of some milliseconds.
 constexpr size_t kWarmThreads = 8;
 
 }  // namespace

@@ -1,11 +1,11 @@
-// Fetches the objects of a mount into its source's cache while a job reads them, in order of their
-// paths: so reads find blocks there that no read has requested, and many small objects are fetched
-// at once.
+// Fetches the objects of a mount into the cache of its source while a job reads them, in order of
+// their paths. So the first read of a block can find it in the cache, and many small objects are
+// fetched at once.
 //
-// It ends when all blocks are cached, when the cache keeps no more, or when the source is stopped.
-// An object that cannot be fetched is left to the read that needs it, which reports the error.
+// Warming ends when all blocks are cached, when the cache keeps no more, or when the source is
+// stopped. An object that cannot be fetched is skipped: a read that needs it reports the error.
 //
-// Threads: made and destroyed by one; it fetches on threads of its own.
+// Threads: made and destroyed by one thread; it fetches on threads of its own.
 // Lifetime: source and objects outlive it. The destructor waits for its threads: the source must
 // have been stopped, unless the caller wants all blocks.
 #pragma once

@@ -1,6 +1,5 @@
-// Holds the functions of libfuse3 that a mount calls, loaded when the first is made
-// (os/shared_library.hpp): most jobs have no channel in FastFile mode, and their agents start
-// without it.
+// Loads the functions of libfuse3 when the first mount is made (os/shared_library.hpp): most jobs
+// have no mounted channel, and their agents start faster without the library.
 //
 // Threads: callable from anywhere. Errors: libfuse() on a machine without libfuse3 ends the
 // program. Lifetime: the library stays loaded.

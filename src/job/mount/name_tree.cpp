@@ -13,7 +13,7 @@ Error clash(const MountedObject& object) {
                  "' is the same file as another key, or a file where another key has a directory");
 }
 
-// By parts: "a/b" is directly below "a", before "a.csv".
+// Compares paths by their parts: "a/b" is directly below "a", before "a.csv".
 bool before(const MountedObject& a, const MountedObject& b) {
   return std::ranges::lexicographical_compare(a.path, b.path, [](char x, char y) {
     const auto rank = [](char c) { return c == '/' ? 0 : 1 + int(uint8_t(c)); };
@@ -23,8 +23,8 @@ bool before(const MountedObject& a, const MountedObject& b) {
 
 }  // namespace
 
-// Objects come in the order of their paths, so a new node is the last child of its parent.
-// `branch` is the way from the root to the previous file.
+// Adds an object. Objects are added in the order of their paths, so a new node is the last child of
+// its parent. `branch`: the nodes from the root to the previous file.
 Result<void> NameTree::add(uint32_t index, std::vector<Number>& branch) {
   const std::string_view path = objects_[index].path;
   const auto parts = split(path, '/');

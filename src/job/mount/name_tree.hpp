@@ -1,4 +1,5 @@
-// Holds the names of a mount: directories, and files that are objects of one version each.
+// NameTree is the tree of a mount's names: directories, and files that are one version of an object
+// each.
 //
 // Threads: immutable once made. Errors: invalid: two objects are one file, or a file is another's
 // directory.
@@ -31,7 +32,7 @@ class NameTree {
   struct Node {
     std::string_view name;  // a part of an object's path
     Number parent = kRoot;
-    std::optional<uint32_t> object;  // a file; nothing: a directory
+    std::optional<uint32_t> object;  // of a file; nullopt: a directory
     std::vector<Number> children;    // ordered by name
   };
 
@@ -39,7 +40,7 @@ class NameTree {
   static Result<NameTree> make(std::vector<MountedObject> objects);
   NameTree(NameTree&&) = default;
 
-  // nullptr: not in the tree.
+  // Returns nullptr if the number is not in the tree.
   const Node* find(uint64_t number) const {
     return number < nodes_.size() ? &nodes_[number] : nullptr;
   }

@@ -41,7 +41,7 @@ TEST(NameTree, HasDirectoriesAndFiles) {
   EXPECT_TRUE(walk(*NameTree::make({})).empty());
 }
 
-TEST(NameTree, RefusesAFileAndADirectoryOfOneName) {
+TEST(NameTree, RejectsAFileAndADirectoryOfOneName) {
   for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{
            {"a", "a/b"}, {"a/b", "a/b/c/d"}, {"a", "a"}, {"a/b", "a/b"}}) {
     EXPECT_FALSE(NameTree::make({object(one), object("a.0"), object(other)}));

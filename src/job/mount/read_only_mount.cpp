@@ -24,11 +24,12 @@
 namespace trainyard::mount {
 namespace {
 
-// Requests that are answered at once; further ones wait in the kernel.
+// The limit of requests that are served at once; further ones wait in the kernel.
 constexpr size_t kThreads = 16;
-// Blocks ahead of a reader in order. Starts with one, doubles with each block.
+// The limit of blocks that are fetched ahead of a reader in order. Starts with one block and
+// doubles with each block.
 constexpr uint64_t kAheadBlocksMax = 4;
-// Lines about failed reads: a program that ignores errors shall not fill the log.
+// The limit of lines about failed reads, since a program may ignore errors and retry forever.
 constexpr size_t kLinesMax = 1000;
 // The names and versions of a mount never change.
 constexpr double kValidSeconds = 1e6;
@@ -150,7 +151,7 @@ Result<void> Fuse::start(const std::string& directory) {
 }
 
 Fuse::~Fuse() {
-  // One that was not mounted has no reads, and its source may serve others.
+  // Without a mount there are no reads to end, and other mounts may use the source.
   if (mounted_) source_.stop();
   if (end_) (void)::eventfd_write(end_.descriptor(), 1);
   for (auto& thread : threads_) thread.join();
@@ -203,7 +204,7 @@ void Fuse::lookup(fuse_req_t request, fuse_ino_t parent, std::string_view name) 
     entry.ino = *number + 1;
     entry.attr = attributes_of(*number);
   }
-  libfuse().fuse_reply_entry(request, &entry);  // inode 0: absent, and stays so
+  libfuse().fuse_reply_entry(request, &entry);  // inode 0: absent; the kernel may cache that
 }
 
 void Fuse::get_attributes(fuse_req_t request, fuse_ino_t inode) {
@@ -238,7 +239,8 @@ void Fuse::release(fuse_req_t request, fuse_file_info* file) {
   libfuse().fuse_reply_err(request, 0);
 }
 
-// The window begins with the file's first blocks, and ends where a reader leaves the order.
+// Fetches blocks ahead. The window starts at the first block of a file, and is reset when a reader
+// leaves the order.
 void Fuse::read_ahead(const MountedObject& object, uint64_t block, uint64_t handle) {
   const uint64_t blocks = (object.bytes + cache::kBlockBytes - 1) / cache::kBlockBytes;
   uint64_t from = 0, to = 0;
@@ -316,7 +318,7 @@ void Fuse::read_directory(fuse_req_t request, fuse_ino_t inode, size_t size, off
     const auto shown = at == 0 ? number : at == 1 ? node->parent : node->children[at - 2];
     const std::string name = at == 0 ? "." : at == 1 ? ".." : std::string(tree_.find(shown)->name);
     fuse_entry_param entry{};
-    // "." and ".." are not looked up by this.
+    // An entry for "." or ".." must not count as a lookup.
     entry.ino = at < 2 ? 0 : shown + 1;
     entry.attr = attributes_of(shown);
     entry.attr_timeout = entry.entry_timeout = kValidSeconds;

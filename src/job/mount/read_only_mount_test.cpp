@@ -116,7 +116,7 @@ TEST_F(MountTest, ShowsTheListedFilesReadOnly) {
   EXPECT_TRUE(os::list_directory(path(""))->empty());
 }
 
-TEST_F(MountTest, ASecondMountIsServedFromTheCache) {
+TEST_F(MountTest, ASecondMountReadsFromTheCache) {
   const auto large = random_bytes(cache::kBlockBytes + 1, 2);
   put("large", large);
   mount();
@@ -127,7 +127,7 @@ TEST_F(MountTest, ASecondMountIsServedFromTheCache) {
   EXPECT_EQ(cache_->counts().kept, 0u);
 }
 
-TEST_F(MountTest, AReplacedObjectIsAnErrorWithALine) {
+TEST_F(MountTest, AReadOfAReplacedObjectFailsAndIsLogged) {
   put("a", "old");
   put("gone", "old");
   mount(false);
@@ -206,7 +206,7 @@ TEST_F(MountTest, ShowsTheOwnerAndTheModesThatAreSet) {
   }
 }
 
-TEST_F(MountTest, AWritableLayerLeavesTheObjectsAsTheyAre) {
+TEST_F(MountTest, AWritableLayerDoesNotChangeTheObjects) {
   const auto large = random_bytes(cache::kBlockBytes + 1, 4);
   put("d/large", large);
   put("d/small", "content");

@@ -1,4 +1,4 @@
-// Loads libarchive when the first archive is read or written (os/shared_library.hpp). Private to
+// Loads libarchive when the first archive is read or written (os/shared_library.hpp). Internal to
 // this module.
 //
 // Threads: callable from anywhere.
@@ -9,7 +9,7 @@
 
 namespace trainyard::agent {
 
-// The functions that we use, by their own names.
+// The functions that this module uses, by their names in libarchive.
 #define TRAINYARD_ARCHIVE_FUNCTIONS(EACH)     \
   EACH(archive_entry_filetype)                \
   EACH(archive_entry_free)                    \

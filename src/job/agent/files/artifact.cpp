@@ -27,7 +27,7 @@ std::optional<std::string> UnionNames::place(const std::string& name, bool is_di
     if (shared && last) return {};
     if (found != taken_.end() && !shared) {
       const std::string wanted = candidate;
-      // NAME.algo-2, and if that is in use too, NAME.algo-2.algo-2 ..: each is longer, so it ends.
+      // Tries NAME.algo-2, NAME.algo-2.algo-2 ..: each is longer, so the loop ends.
       while (taken_.contains(candidate)) candidate += "." + host;
       if (what == What::directory) moved_directories_[host + ":" + wanted] = candidate;
       found = taken_.end();
@@ -39,12 +39,12 @@ std::optional<std::string> UnionNames::place(const std::string& name, bool is_di
 }
 
 void JobLog::say(const std::string& text) {
-  if (++said_ <= kSaidMax) say_(text);
+  if (++lines_ <= kJobLogLinesMax) say_(text);
 }
 
 void JobLog::finish() {
-  if (said_ > kSaidMax) say_("and " + std::to_string(said_ - kSaidMax) + " more");
-  said_ = 0;
+  if (lines_ > kJobLogLinesMax) say_("and " + std::to_string(lines_ - kJobLogLinesMax) + " more");
+  lines_ = 0;
 }
 
 Result<void> Artifact::add(TarEntry entry, const std::string& host, const Source& content) {
@@ -79,8 +79,8 @@ Result<void> Artifact::add_tree(const Tree& tree, const std::string& directory,
     if (S_ISLNK(found.status.st_mode)) {
       entry.type = TarEntry::Type::link;
       entry.link_target = found.link_target;
-      // Frameworks make absolute links to their own files ("latest" -> /opt/ml/model/step-9):
-      // treated like relative ones.
+      // Frameworks make absolute links to their own files ("latest" -> /opt/ml/model/step-9). These
+      // are treated as relative links.
       if (entry.link_target.starts_with(place_ + "/")) {
         std::string up;
         for (const char character : entry.name) up += character == '/' ? "../" : "";

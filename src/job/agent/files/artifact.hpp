@@ -1,9 +1,9 @@
-// Merges the files that all hosts left in /opt/ml/model (or output/data) into one archive.
+// Merges the files of all hosts in /opt/ml/model (or output/data) into one archive.
 //
-// The first host's names stay. A file of a later host with a name in use becomes NAME.algo-k (and
-// the log has a line for it); directories of one name are one directory; a file where another host
-// has a directory, or the reverse, is renamed likewise. Symbolic links that stay inside are kept;
-// pipes, sockets and devices are left out, which the log reports.
+// The names of the first host stay. A file of a later host whose name is in use becomes
+// NAME.algo-k, which the log reports. Directories with the same name are merged. A file with the
+// name of another host's directory, or the reverse, is renamed likewise. Symbolic links that stay
+// inside are kept; pipes, sockets and devices are left out, which the log reports.
 //
 // Threads: confined to one. Errors: those of tar.hpp.
 #pragma once
@@ -20,11 +20,11 @@
 
 namespace trainyard::agent {
 
-// Assigns the names in an archive. Pure.
+// Assigns the names of entries in an archive. Pure.
 class UnionNames {
  public:
-  // Returns the name for `host`'s entry; nothing for a directory that already exists. Requires:
-  // name is clean (tar.hpp). Its parents need not be placed before.
+  // Returns the name for an entry of `host`; nullopt for a directory that already exists. Requires:
+  // `name` is clean (tar.hpp). Parents need not be placed before their entries.
   std::optional<std::string> place(const std::string& name, bool is_directory,
                                    const std::string& host);
 
@@ -35,8 +35,8 @@ class UnionNames {
   std::map<std::string, std::string> moved_directories_;
 };
 
-// Writes lines for the user, at most kSaidMax of them; the rest is counted.
-inline constexpr size_t kSaidMax = 50;
+// Writes lines to the job's log, at most kJobLogLinesMax; further ones are only counted.
+inline constexpr size_t kJobLogLinesMax = 50;
 class JobLog {
  public:
   explicit JobLog(std::function<void(const std::string&)> say) : say_(std::move(say)) {}
@@ -45,16 +45,16 @@ class JobLog {
 
  private:
   const std::function<void(const std::string&)> say_;
-  size_t said_ = 0;
+  size_t lines_ = 0;
 };
 
 class Artifact {
  public:
-  // `place` is the name of the archive's content in the log: "/opt/ml/model".
+  // `place`: the path of the archive's content in the log: "/opt/ml/model".
   Artifact(TarWriter& tar, std::string place, JobLog& job_log, const Interruption& interruption)
       : tar_(tar), place_(std::move(place)), job_log_(job_log), interruption_(interruption) {}
 
-  // Adds a host's own files: those below `directory` of the tree.
+  // Adds the files of this host: those below `directory` of the tree.
   Result<void> add_tree(const Tree& tree, const std::string& directory, const std::string& host);
   // Adds the staged tar of another host.
   Result<void> add_tar(Source bytes, const std::string& host);

@@ -53,7 +53,7 @@ std::string contents(const std::string& tar) {
   }
 }
 
-// A tar of files name -> content, written by hand so that it may be hostile.
+// Returns a tar of files (name -> content), made without the writer so that it may be hostile.
 std::string tar_of(const std::vector<std::pair<std::string, std::string>>& files) {
   std::string bytes;
   auto tar = *write_tar(Compression::none, sink_into(bytes));
@@ -97,14 +97,14 @@ class ArtifactTest : public testing::Test {
   std::unique_ptr<Artifact> artifact_;
 };
 
-TEST_F(ArtifactTest, FilesOfAHostAreInOrder) {
+TEST_F(ArtifactTest, AHostsFilesAreInTheOrderOfTheirNames) {
   file("b.bin", "two");
   file("a/x.bin", "one");
   ASSERT_TRUE(add_own());
   EXPECT_EQ(finished(), "a/ a/x.bin=one b.bin=two");
 }
 
-TEST_F(ArtifactTest, TheSameNameTwiceKeepsBoth) {
+TEST_F(ArtifactTest, KeepsBothFilesOfTheSameName) {
   file("model.bin", "first");
   file("d/own", "1");
   ASSERT_TRUE(add_own());
@@ -135,7 +135,7 @@ TEST_F(ArtifactTest, TraversalInAStagedTarIsRefused) {
   }
 }
 
-TEST_F(ArtifactTest, LinksStayOnlyInside) {
+TEST_F(ArtifactTest, LinksThatLeadOutAreLeftOut) {
   file("step-9/model.bin", "m");
   ASSERT_EQ(::symlink("step-9", path("model/latest").c_str()), 0);
   ASSERT_EQ(::symlink("/opt/ml/model/step-9/model.bin", path("model/step-9/best").c_str()), 0);
@@ -171,7 +171,7 @@ TEST_F(ArtifactTest, DevicesAndMountsAreLeftOut) {
   EXPECT_EQ(finished(), "a=1 mounted/ mounted/own=hidden");
 }
 
-TEST_F(ArtifactTest, NamesOfAnyBytesSurvive) {
+TEST_F(ArtifactTest, KeepsNamesOfAnyBytes) {
   file("gr\xC3\xBC\xC3\x9F.bin", "utf-8");
   file("\xFF.bin", "no utf-8");
   file(std::string(200, 'l') + "/" + std::string(200, 'n'), "long");
@@ -182,7 +182,7 @@ TEST_F(ArtifactTest, NamesOfAnyBytesSurvive) {
   EXPECT_NE(text.find(std::string(200, 'n') + "=long"), std::string::npos) << text;
 }
 
-TEST_F(ArtifactTest, AnInterruptionEndsIt) {
+TEST_F(ArtifactTest, EndsAtAnInterruption) {
   file("a", "1");
   interruption_.order();
   const auto added = add_own();
@@ -203,15 +203,15 @@ TEST_F(ArtifactTest, EqualFilesGiveEqualBytes) {
   EXPECT_LT(archives[0].size(), 10'000u);
 }
 
-TEST(UnionNames, CountsOmittedLines) {
+TEST(JobLog, CountsOmittedLines) {
   size_t said = 0;
   JobLog job_log([&](const std::string&) { ++said; });
   for (int i = 0; i < 1000; ++i) job_log.say("x");
   job_log.finish();
-  EXPECT_EQ(said, kSaidMax + 1);
+  EXPECT_EQ(said, kJobLogLinesMax + 1);
 }
 
-TEST(Tar, LinksThatStayInside) {
+TEST(Tar, RecognisesLinksThatStayInside) {
   EXPECT_TRUE(link_stays_inside("a/b", "../c"));
   EXPECT_TRUE(link_stays_inside("a", "b/c"));
   EXPECT_FALSE(link_stays_inside("a", "../c"));

@@ -18,8 +18,8 @@
 namespace trainyard::agent {
 namespace {
 
-// The part of the machine's pinnable bytes that one job may pin on this host, in percent, so that a
-// job with a large data set leaves some for others.
+// The percentage of the machine's pinnable bytes that one job may pin on this host: a job with a
+// large data set leaves some for others.
 constexpr uint64_t kJobPinsPercent = 75;
 // The modes of a copied object and its directories.
 constexpr mount::MountModes kWritableModes{0644, 0755};
@@ -28,8 +28,8 @@ constexpr mount::MountModes kWritableModes{0644, 0755};
 uint64_t block_bytes(const std::vector<cache::PinnedBlock>& blocks,
                      const std::vector<mount::MountedObject>& objects) {
   if (blocks.size() < cache::kPinBlocksMax) return cache::bytes_of(blocks);
-  // There are more blocks than a pin lists, so sum the objects. Each block's file also has the
-  // block's identity.
+  // A pin cannot list this many blocks, so sum the objects. The file of each block also contains
+  // the block's identity.
   uint64_t bytes = 0;
   for (const auto& each : objects) {
     const uint64_t count = each.bytes / cache::kBlockBytes + 1;
@@ -107,7 +107,7 @@ Result<std::unique_ptr<cache::HeldPin>> ChannelMounts::hold(
                       bytes_max - std::min(bytes_max, own));
 }
 
-// Pins the channel's blocks. The job also runs without the pin, but may fetch blocks again.
+// Pins the channel's blocks. Without the pin the job runs too, but may fetch blocks again.
 void ChannelMounts::hold_or_report(const std::string& channel,
                                    const std::vector<mount::MountedObject>& objects) {
   if (cache_ == nullptr) return;
@@ -128,7 +128,8 @@ void ChannelMounts::hold_or_report(const std::string& channel,
   pins_.push_back(*std::move(held));
 }
 
-// Returns the source whose cache keeps all blocks of the objects for as long as this object lives.
+// Returns a source with a cache that keeps all blocks of the objects for the lifetime of this
+// object.
 Result<mount::BlockSource*> ChannelMounts::lasting_source(
     const std::string& channel, const std::vector<mount::MountedObject>& objects,
     uint64_t volume_free) {
@@ -155,7 +156,7 @@ Result<mount::BlockSource*> ChannelMounts::lasting_source(
 
 Result<void> ChannelMounts::open_volume_source() {
   if (volume_source_) return {};
-  // Only the size of the volume limits it.
+  // Only the size of the volume limits this cache.
   volume_cache_ = TRY(
       cache::BlockCache::open({places_.blocks, uint64_t(std::numeric_limits<int64_t>::max()), 0}));
   volume_source_ = std::make_unique<mount::BlockSource>(objects_, volume_cache_.get(), clock_,
@@ -163,7 +164,7 @@ Result<void> ChannelMounts::open_volume_source() {
   return {};
 }
 
-// A mount whose overlay fails stays until the end: its source may serve other channels.
+// If the overlay fails, the read-only mount stays until the end: other channels may use its source.
 Result<ChannelMounts::SetOwner> ChannelMounts::mount_writable(
     const std::string& directory, const std::string& channel,
     std::vector<mount::MountedObject> objects, uint64_t volume_free) {

@@ -1,5 +1,5 @@
-// Streams a channel in Pipe mode into its FIFOs; FirstFailure keeps the first error of all
-// channels, on which the agent ends the process.
+// Streams a channel in Pipe mode into its FIFOs. FirstFailure stores the first error of all
+// channels; the agent then ends the process.
 //
 // Threads: see data/pipe.hpp; FirstFailure is callable from anywhere.
 // Lifetime: the constructor's arguments must outlive it.
@@ -18,7 +18,7 @@ namespace trainyard::agent {
 
 class FirstFailure {
  public:
-  void tell(Failure failure) {
+  void record(Failure failure) {
     const MutexLock lock(mutex_);
     if (!failure_) failure_ = std::move(failure);
   }
@@ -34,8 +34,8 @@ class FirstFailure {
 
 class ChannelPipe {
  public:
-  // `directory`: of the FIFOs, as this host sees it. `on_failure` receives the errors of
-  // data/pipe.hpp.
+  // `directory`: the directory of the FIFOs, outside the container. `on_failure` receives the
+  // errors of data/pipe.hpp.
   ChannelPipe(objects::Objects& objects, Clock& clock, const std::string& directory,
               const std::string& name, data::Contents contents, data::Deal deal, data::Form form,
               std::function<void(Error)> on_failure)

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "contract/failure_text.hpp"
 #include "data/manifest.hpp"
-#include "data/order.hpp"
+#include "data/permutation.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 static_assert(kListedObjectsMax <= UINT32_MAX && data::kManifestBytesMax <= UINT32_MAX &&
               data::kAugmentedBytesMax <= UINT32_MAX);
 
-// Converts an error of the store about a channel's own address, with a text for the user.
+// Converts an error of the store about the channel's location, with a text for the user.
 Error explained(Error error, const objects::Location& location, const std::string& uri) {
   if (error.is(objects::Fault::key_missing)) return not_found("object " + uri + " not found");
   if (error.kind == Kind::not_found)
@@ -25,7 +25,7 @@ Error explained(Error error, const objects::Location& location, const std::strin
   return std::move(error).in("reading " + uri);
 }
 
-// The common beginning of all keys of a prefix, up to the end of a name.
+// Returns the common beginning of all keys of a prefix, up to a slash.
 size_t common_bytes(const std::string& prefix, const std::vector<Download>& all) {
   if (prefix.empty() || prefix.ends_with('/')) return prefix.size();
   if (std::all_of(all.begin(), all.end(),
@@ -115,7 +115,7 @@ Result<ChannelObjects> list_channel(objects::Objects& objects, const domain::Cha
 Result<std::vector<Download>> share_of_channel(const domain::Channel& channel,
                                                std::vector<Download> all, const Slot& slot) {
   TRY(check_paths(all));
-  auto order = data::order_of(static_cast<uint32_t>(all.size()), channel.shuffle_seed, 0);
+  auto order = data::permutation_of(static_cast<uint32_t>(all.size()), channel.shuffle_seed, 0);
   if (channel.distribution == domain::Distribution::sharded_by_s3_key)
     order = data::share_of(order, slot.host, slot.hosts);
   std::vector<Download> share;

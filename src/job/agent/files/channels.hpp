@@ -3,7 +3,7 @@
 //
 // Threads: share_of_channel() and slot_of() are pure; download_share() starts threads and joins
 // them.
-// Errors: of the user (no such bucket, an empty prefix, an invalid manifest, keys without a file
+// Errors: the user's (no such bucket, an empty prefix, an invalid manifest, keys without a file
 //         name): invalid, denied or not_found, with a text for FailureReason; exhausted: the disk
 //         is full; cancelled: interrupted; others: the object store's.
 #pragma once
@@ -23,11 +23,11 @@
 
 namespace trainyard::agent {
 
-// The slot of a host among those that get a channel.
+// The position of a host among the hosts that get a channel.
 struct Slot {
   uint32_t host = 0, hosts = 1;
 };
-// Returns nothing if the host's group does not get the channel.
+// Returns nullopt if the host's group does not get the channel.
 std::optional<Slot> slot_of(const domain::Channel& channel,
                             const std::vector<domain::InstanceGroup>& groups,
                             domain::HostIndex host);
@@ -45,8 +45,8 @@ Result<ChannelObjects> objects_of_listing(const domain::Channel& channel,
                                           const objects::Location& prefix,
                                           const std::vector<objects::ObjectInfo>& listed);
 
-// Lists the channel's prefix, or reads its manifest. `marks`: of earlier listings; nullptr: none.
-// Errors also: invalid, for a channel of another kind.
+// Lists the channel's prefix, or reads its manifest. `marks`: the marks of earlier listings;
+// nullptr: none. Errors also: invalid, for a channel of another kind.
 Result<ChannelObjects> list_channel(objects::Objects& objects, const domain::Channel& channel,
                                     const ListingMarks* marks, const Interruption& interruption);
 
@@ -68,7 +68,7 @@ Result<ListedShare> list_share(objects::Objects& objects, const domain::Channel&
 // Returns the sum of the sizes, as far as they are known.
 uint64_t bytes_of(const std::vector<Download>& downloads);
 
-// Fetches a share into `directory`. Errors also: exhausted: it does not fit.
+// Fetches a share into `directory`. Errors also: exhausted: the share does not fit on the disk.
 Result<void> download_share(objects::Objects& objects, const std::vector<Download>& downloads,
                             const Tree& directory, const Interruption& interruption);
 

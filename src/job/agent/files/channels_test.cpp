@@ -40,7 +40,7 @@ std::string plan(const std::string& prefix, const std::vector<std::string>& keys
   return text;
 }
 
-TEST(PlanChannel, PathsFollowThePrefix) {
+TEST(PlanChannel, PathsAreRelativeToThePrefix) {
   EXPECT_EQ(plan("data/train", {"data/train/a.csv", "data/train/b/c.csv"}), "a.csv b/c.csv");
   EXPECT_EQ(plan("data/train/", {"data/train/a.csv"}), "a.csv");
   EXPECT_EQ(plan("data/train", {"data/train-2/a.csv", "data/train/b.csv"}), "train-2/a.csv b.csv");
@@ -70,7 +70,7 @@ TEST(PlanChannel, ShardsAreDistributedRoundRobinAndMayBeEmpty) {
   EXPECT_EQ(plan("d/", {"d/0"}, 1, 2), "");
 }
 
-TEST(PlanChannel, AShuffleMakesOtherShards) {
+TEST(PlanChannel, AShuffleChangesTheShards) {
   std::vector<std::string> keys;
   for (char name = 'a'; name < 'k'; ++name) keys.push_back(std::string("d/") + name);
   const auto one = plan("d/", keys, 0, 2, 7), two = plan("d/", keys, 1, 2, 7);
@@ -145,8 +145,8 @@ TEST_F(DownloadTest, ReportsAMissingBucketAndAnEmptyPrefix) {
       "ensure that objects exist under that S3 prefix.");
 }
 
-// The manifest next to the data: prefix and entry make the key, for any prefix.
-TEST_F(DownloadTest, KeysFollowTheReturnedPrefix) {
+// As in the manifest next to the data: prefix and entry form the key, for any prefix.
+TEST_F(DownloadTest, PrefixAndEntryFormTheKey) {
   put("in/a", "1");
   put("in/b/c", "2");
   const std::pair<const char*, const char*> cases[] = {{"s3://data/in/", "s3://data/in/ a b/c"},
@@ -189,7 +189,7 @@ TEST_F(DownloadTest, AManifestNamesItsObjects) {
   EXPECT_EQ(download(channel).error().message, "object s3://data/no-list not found");
 }
 
-// More than one part, and not a whole number of them.
+// The object has more than one part, the last one shorter.
 TEST_F(DownloadTest, LargeObjectsAreFetchedInParts) {
   std::string content(2 * kPieceBytes + 12345, '\0');
   for (size_t i = 0; i < content.size(); i += 4096) content[i] = static_cast<char>(i / 4096);
@@ -202,7 +202,7 @@ TEST_F(DownloadTest, LargeObjectsAreFetchedInParts) {
   EXPECT_TRUE(*os::read_file(path, 256 << 20) == content);
 }
 
-TEST_F(DownloadTest, AnInterruptionEndsIt) {
+TEST_F(DownloadTest, EndsAtAnInterruption) {
   put("in/a", "1");
   interruption_.order();
   EXPECT_EQ(download(channel_of("s3://data/in")).error().kind, Kind::cancelled);

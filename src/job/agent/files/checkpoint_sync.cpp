@@ -18,7 +18,7 @@ namespace trainyard::agent {
 namespace {
 
 constexpr size_t kSyncBufferBytes = 256 << 10;
-// The first of the last passes copies everything, the second verifies that.
+// The first of the last passes copies everything; the second verifies it.
 constexpr int kLastIterationsMax = 5;
 
 int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
@@ -34,9 +34,9 @@ Result<Stamp> stamp_of(const os::File& file, const std::string& path) {
   return stamp_of(status);
 }
 
-// Returns whether all bytes read since `before` was taken are one content. A file that was replaced
-// or deleted meanwhile has lost its name, which changes its stamp too, but not its bytes. If the
-// file `grows`, they are its first bytes, which more may follow.
+// Returns true if all bytes read since `before` was taken are one content of the file. A file that
+// was replaced or deleted meanwhile has lost its name, which changes its stamp but not its bytes.
+// If the file `grows`, more bytes may have followed.
 Result<bool> is_the_same(const os::File& file, const Stamp& before, bool grows,
                          const std::string& path) {
   struct stat status {};
@@ -47,11 +47,11 @@ Result<bool> is_the_same(const os::File& file, const Stamp& before, bool grows,
   return now == before;
 }
 
-// Opens restored files to any user that the image may run as, and sets the times that they have in
-// the store: programs find their newest checkpoint by them.
+// Makes restored files writable for any user that the image may run as, and sets their times to
+// those in the store: programs find their newest checkpoint by them.
 Result<Stamp> hand_over(const Tree& tree, const std::string& path, Instant modified) {
   const auto file = TRY(tree.open_file(path));
-  // Nanoseconds are not negative, also before 1970.
+  // tv_nsec must not be negative, even for times before 1970.
   const auto second = std::chrono::floor<std::chrono::seconds>(modified);
   const timespec time{second.time_since_epoch().count(), (modified - second).count() * 1'000'000};
   const timespec times[2] = {time, time};
@@ -72,7 +72,7 @@ CheckpointSync::CheckpointSync(SyncSettings settings, Tree base, objects::Object
       clock_(clock) {}
 
 CheckpointSync::~CheckpointSync() {
-  broken_off_.order();
+  thread_interruption_.order();
   {
     const MutexLock lock(mutex_);
     ending_ = true;
@@ -155,9 +155,9 @@ void CheckpointSync::run() {
   while (!ending()) {
     const auto began = clock_.monotonic();
     const auto keys = keys_.get();
-    // Without keys every request would fail; the server will send others.
+    // Without valid keys every request would fail; the server will send new ones.
     if (keys && keys->expires > clock_.now()) {
-      const auto done = iterate(false, broken_off_);
+      const auto done = iterate(false, thread_interruption_);
       if (done || done.error().kind == Kind::cancelled) {
         interval = settings_.interval;
         outage = false;
@@ -169,8 +169,8 @@ void CheckpointSync::run() {
         interval = std::min(2 * interval, kOutageIntervalMax);
       }
     }
-    const auto rest =
-        std::max<std::chrono::nanoseconds>(interval, kLookShare * (clock_.monotonic() - began));
+    const auto rest = std::max<std::chrono::nanoseconds>(
+        interval, kScanPauseFactor * (clock_.monotonic() - began));
     MutexLock lock(mutex_);
     changed_.wait_for(lock, rest, [&]() REQUIRES(mutex_) { return ending_; });
   }
@@ -193,7 +193,7 @@ Result<void> CheckpointSync::finish(const Interruption& interruption) {
 Result<bool> CheckpointSync::iterate(bool last, const Interruption& interruption) {
   const auto tree = base_.below(settings_.directory);
   if (!tree) return tree.error();
-  auto now = look(*tree);
+  auto now = scan(*tree);
   const auto plan = plan_sync(before_, now, stored_, settings_.rules, last);
   before_ = std::move(now);
   // Removes markers of files that were deleted before they could be copied.
@@ -221,8 +221,8 @@ Result<bool> CheckpointSync::iterate(bool last, const Interruption& interruption
   return plan.empty();
 }
 
-Look CheckpointSync::look(const Tree& tree) {
-  Look now;
+DirectoryScan CheckpointSync::scan(const Tree& tree) {
+  DirectoryScan now;
   const auto walked = tree.walk("", [&](const Tree::Entry& entry) -> Result<void> {
     if (S_ISDIR(entry.status.st_mode)) {
       if (entry.too_deep) report_once(entry.path, "its directory is too deep");
@@ -256,7 +256,7 @@ Result<void> CheckpointSync::upload(const Tree& tree, const std::string& path, c
   mark(tree, path, kUploadingMark, kUploadedMark);
   marked_.insert(path);
   const auto outcome = TRY(put(tree, path, stamp, interruption).in(settings_.place + "/" + path));
-  if (outcome == Outcome::changed) return {};  // or deleted: the next scan decides
+  if (outcome == Outcome::changed) return {};  // changed or deleted: the next scan decides
   stored_[path] = stamp;
   mark(tree, path, kUploadedMark, kUploadingMark);
   marked_.erase(path);
@@ -304,7 +304,7 @@ Result<void> CheckpointSync::remove(const Tree& tree, const std::string& path) {
   return {};
 }
 
-// Markers are optional: if one cannot be made, the work continues.
+// Adds and removes a marker. Errors are ignored: markers are optional.
 void CheckpointSync::mark(const Tree& tree, const std::string& path, std::string_view add,
                           std::string_view drop) const {
   if (!settings_.marks) return;

@@ -4,14 +4,15 @@
 //
 //   make_directory() or restore() --> start() .. scans, uploads, deletes .. finish()
 //
-// checkpoint_sync_plan decides; this carries it out. An object is visible as a whole or not at all,
-// and a file that changed while it was read is not committed: after a kill at any moment, the store
-// holds only contents that a file really had (of an event file that grows, its beginning). Scanning
-// needs no watches and loses no events, and costs at most a tenth of a processor (kLookShare).
+// checkpoint_sync_plan decides what to copy; this class carries it out. An object is visible as a
+// whole or not at all, and a file that changed while it was read is not committed. So after a kill
+// at any moment, the store has only contents that a file really had (or the beginning of an event
+// file that grows). Scanning needs no watches, loses no events, and uses at most a tenth of a
+// processor (kScanPauseFactor).
 //
-// The directory is opened again at each scan, beneath a tree that is held since before the job ran:
-// a job may remove it and make it again, but a link or a mount in its place is an error and is not
-// followed.
+// The directory is opened again at each scan, beneath a tree that was opened before the job ran. A
+// job may remove the directory and make it again; a link or a mount in its place is an error and is
+// not followed.
 //
 // Threads: one of its own, from start() to finish() or the destructor; the other calls from one
 // thread.
@@ -35,16 +36,16 @@
 
 namespace trainyard::agent {
 
-// Between two scans by default; a file is in the store two scans and its transfer after its last
-// write.
+// The default interval between two scans. A file is in the store after two scans and its transfer,
+// counted from its last write.
 inline constexpr Duration kScanInterval = 1s;
-// A long scan is followed by a pause of this many times its length.
-inline constexpr int kLookShare = 10;
-// After an outage: the interval doubles up to this.
+// After a long scan follows a pause of this many times its length.
+inline constexpr int kScanPauseFactor = 10;
+// During an outage of the store the interval doubles up to this limit.
 inline constexpr Duration kOutageIntervalMax = 30s;
-// Files of one directory: their state takes some 100 MB. Further files are not copied.
+// The limit of files in one directory: their state takes some 100 MB. Further files are not copied.
 inline constexpr size_t kSyncedFilesMax = 200'000;
-// Paths that cannot be copied and are named in the log; further ones are not named.
+// The limit of paths that the log names because they cannot be copied.
 inline constexpr size_t kReportedPathsMax = 50;
 
 struct SyncSettings {
@@ -52,7 +53,7 @@ struct SyncSettings {
   std::string place;      // the path in the container: "/opt/ml/checkpoints"
   objects::Location to;   // its key ends in '/' or is empty
   SyncRules rules = {};
-  bool marks = true;  // tell the job by marker files what was copied (checkpoint_sync_plan.hpp)
+  bool marks = true;  // marker files show the job what was copied (checkpoint_sync_plan.hpp)
   Duration interval = kScanInterval;
 };
 
@@ -62,12 +63,12 @@ class CheckpointSync {
                  Facts& facts, Clock& clock);
   ~CheckpointSync();  // cancels running transfers
 
-  // Makes the directory, writable for any user, and checks that the bucket can be used. Requires:
-  // before start(). Errors also: not_found: no such bucket.
+  // Makes the directory, writable for any user, and checks that the bucket can be listed. Requires:
+  // start() was not called. Errors also: not_found: no such bucket.
   Result<void> make_directory();
-  // Makes the directory likewise, and downloads the store's content into it. Keys without a valid
-  // file name are left out, which the log reports. Requires: before start(); the directory is
-  // unused. Errors also: not_found: no such bucket; exhausted: the disk is too small.
+  // Makes the directory likewise, and downloads the objects of the store into it. Keys that are not
+  // valid file names are left out, which the log reports. Requires: start() was not called; the
+  // directory is unused. Errors also: not_found: no such bucket; exhausted: the disk is too small.
   Result<void> restore(const Interruption& interruption);
   void start();
   // Ends the thread, then copies the remaining differences. Requires: no process writes to the
@@ -81,10 +82,10 @@ class CheckpointSync {
   enum class Outcome { stored, changed };
 
   void run();
-  // Makes one scan and carries out its plan; returns whether nothing is left to be done.
+  // Makes one scan and carries out its plan. Returns true if nothing is left to do.
   Result<bool> iterate(bool last, const Interruption& interruption);
   Error error_of_listing(Error error) const;
-  Look look(const Tree& tree);
+  DirectoryScan scan(const Tree& tree);
   Result<void> upload(const Tree& tree, const std::string& path, const Stamp& stamp,
                       const Interruption& interruption);
   Result<Outcome> put(const Tree& tree, const std::string& path, const Stamp& stamp,
@@ -101,12 +102,12 @@ class CheckpointSync {
   const JobKeys& keys_;
   Facts& facts_;
   Clock& clock_;
-  Interruption broken_off_;  // interrupts the thread's work
+  Interruption thread_interruption_;  // interrupts the thread's work
 
   // Confined to the thread while there is one, then to finish().
-  Look before_;
+  DirectoryScan before_;
   std::map<std::string, Stamp> stored_;
-  std::set<std::string> marked_;  // have kUploadingMark
+  std::set<std::string> marked_;  // the files with kUploadingMark
   std::set<std::string> reported_;
 
   mutable Mutex mutex_;

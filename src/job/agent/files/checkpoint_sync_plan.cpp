@@ -30,8 +30,8 @@ bool is_event_file(std::string_view path) {
   return path.substr(path.rfind('/') + 1).find("tfevents") != std::string_view::npos;
 }
 
-SyncPlan plan_sync(const Look& before, const Look& now, const std::map<std::string, Stamp>& stored,
-                   const SyncRules& rules, bool last) {
+SyncPlan plan_sync(const DirectoryScan& before, const DirectoryScan& now,
+                   const std::map<std::string, Stamp>& stored, const SyncRules& rules, bool last) {
   SyncPlan plan;
   for (const auto& [path, stamp] : now.files) {
     const auto there = stored.find(path);

@@ -68,17 +68,19 @@ TEST(PlanSync, DeletionsNeedACompleteScan) {
   EXPECT_EQ(text_of(plan_sync({}, {{}, true}, files("a1"), {.deletions = false}, true)), "");
 }
 
-// A checkpoint that is replaced more often than we scan is not delayed forever.
+// A checkpoint that is replaced more often than it is scanned is not delayed forever.
 TEST(PlanSync, ARenamedFileIsComplete) {
-  const Look written{{{"a", {1, 1, 500, 500}}}, true}, renamed{{{"a", {2, 1, 500, 501}}}, true};
+  const DirectoryScan written{{{"a", {1, 1, 500, 500}}}, true},
+      renamed{{{"a", {2, 1, 500, 501}}}, true};
   EXPECT_EQ(text_of(plan_sync(written, renamed, {}, {}, false)), "+a");
   EXPECT_EQ(text_of(plan_sync(renamed, written, {}, {}, false)), "~1");
 }
 
-TEST(PlanSync, EventFilesDoNotWaitForTheirEnd) {
+TEST(PlanSync, CopiesEventFilesWhileTheyGrow) {
   const std::string event = "run/events.out.tfevents.1.algo-1.2.0";
-  const Look shorter{{{event, {1, 10, 500, 500}}, {"tfevents/a", {2, 10, 500, 500}}}, true};
-  const Look longer{{{event, {1, 20, 600, 600}}, {"tfevents/a", {2, 20, 600, 600}}}, true};
+  const DirectoryScan shorter{{{event, {1, 10, 500, 500}}, {"tfevents/a", {2, 10, 500, 500}}},
+                              true};
+  const DirectoryScan longer{{{event, {1, 20, 600, 600}}, {"tfevents/a", {2, 20, 600, 600}}}, true};
   const SyncRules rules{.deletions = false, .event_files = true};
   EXPECT_EQ(text_of(plan_sync(shorter, longer, shorter.files, rules, false)), "+" + event + " ~1");
   EXPECT_EQ(text_of(plan_sync(shorter, longer, shorter.files, {}, false)), "~2");
@@ -86,19 +88,19 @@ TEST(PlanSync, EventFilesDoNotWaitForTheirEnd) {
 }
 
 // From any state, with writers that stop writing, the store ends up like the directory.
-TEST(PlanSync, EndsAtTheDirectory) {
+TEST(PlanSync, TheStoreEndsUpLikeTheDirectory) {
   const char* histories[][4] = {
       {"", "a1", "a2", "a2 b1"}, {"a1 b1", "b1", "c1", ""}, {"a1", "a/b1", "a1", "a2"}};
   for (const auto& history : histories) {
     std::map<std::string, Stamp> stored;
-    Look before;
+    DirectoryScan before;
     const auto iterate = [&](const char* now, bool last) {
-      const Look look{files(now), true};
-      const auto plan = plan_sync(before, look, stored, {}, last);
+      const DirectoryScan scan{files(now), true};
+      const auto plan = plan_sync(before, scan, stored, {}, last);
       for (const auto& path : plan.remove_first) stored.erase(path);
-      for (const auto& path : plan.upload) stored[path] = look.files.at(path);
+      for (const auto& path : plan.upload) stored[path] = scan.files.at(path);
       for (const auto& path : plan.remove) stored.erase(path);
-      before = look;
+      before = scan;
     };
     for (const auto* now : history) iterate(now, false);
     iterate(history[3], true);

@@ -19,7 +19,7 @@
 namespace trainyard::agent {
 namespace {
 
-class Heard final : public Facts {
+class RecordedNotices final : public Facts {
  public:
   void state(wire::StateFact) override {}
   void lines(std::vector<wire::LogLine>) override {}
@@ -54,7 +54,7 @@ class CheckpointSyncTest : public testing::Test {
     settings.rules.deletions = deletions;
     settings.marks = marks;
     return std::make_unique<CheckpointSync>(settings, *Tree::open(directory_.path()), *objects_,
-                                            keys_, heard_, clock_);
+                                            keys_, notices_, clock_);
   }
   std::string path(const std::string& name) const { return directory_.path() + "/here/" + name; }
   void write(const std::string& name, const std::string& content) {
@@ -90,7 +90,7 @@ class CheckpointSyncTest : public testing::Test {
   os::TemporaryDirectory directory_;
   std::unique_ptr<objects::Objects> objects_ = objects::make_memory(clock_, random_);
   JobKeys keys_;
-  Heard heard_;
+  RecordedNotices notices_;
   Interruption interruption_;
 };
 
@@ -109,7 +109,7 @@ TEST_F(CheckpointSyncTest, CopiesWhileTheJobRuns) {
   EXPECT_TRUE(soon([&] { return keys().empty(); }));
   EXPECT_TRUE(soon([&] { return !os::exists(path("a/model.sagemaker-uploaded")); }));
   EXPECT_TRUE(one->finish(interruption_));
-  EXPECT_EQ(heard_.said(), "");
+  EXPECT_EQ(notices_.said(), "");
 }
 
 TEST_F(CheckpointSyncTest, TheLastScanCopiesEverything) {
@@ -142,7 +142,7 @@ TEST_F(CheckpointSyncTest, RestoresTheContentOfTheStore) {
     EXPECT_EQ(*os::read_file(path("b")), "2");
     EXPECT_EQ(*os::read_file(path("x/y")), "new");
     EXPECT_FALSE(os::exists(path("b.sagemaker-uploaded")));
-    EXPECT_NE(heard_.said().find("would lead out of its directory"), std::string::npos);
+    EXPECT_NE(notices_.said().find("would lead out of its directory"), std::string::npos);
     struct stat status {};
     ASSERT_EQ(::stat(path("a/model").c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777, 0666u);
@@ -160,7 +160,7 @@ TEST_F(CheckpointSyncTest, RestoresTheContentOfTheStore) {
   EXPECT_EQ(get("ckpt-2/other"), "no");
 }
 
-TEST_F(CheckpointSyncTest, LinksAreNotFollowedAndMarksLeadNowhere) {
+TEST_F(CheckpointSyncTest, LinksAreNotFollowedForFilesOrMarks) {
   ASSERT_TRUE(os::write_file(directory_.path() + "/secret", "secret"));
   const auto one = sync();
   ASSERT_TRUE(one->restore(interruption_));
@@ -172,13 +172,13 @@ TEST_F(CheckpointSyncTest, LinksAreNotFollowedAndMarksLeadNowhere) {
   ASSERT_TRUE(one->finish(interruption_));
   EXPECT_EQ(keys(), "ckpt/a ");
   EXPECT_FALSE(os::exists(directory_.path() + "/made"));
-  EXPECT_NE(
-      heard_.said().find("/opt/ml/checkpoints/link is not copied to s3://yard/ckpt/: it is a link"),
-      std::string::npos);
+  EXPECT_NE(notices_.said().find(
+                "/opt/ml/checkpoints/link is not copied to s3://yard/ckpt/: it is a link"),
+            std::string::npos);
 }
 
-// Between scans a job replaces the directory, or a parent of it, by anything that leads to the
-// machine's files.
+// Between two scans the job replaces the directory, or a parent of it, by a link to the machine's
+// files.
 TEST_F(CheckpointSyncTest, AReplacedDirectoryIsNotFollowed) {
   ASSERT_TRUE(os::make_directories(directory_.path() + "/machine"));
   ASSERT_TRUE(os::write_file(directory_.path() + "/machine/shadow", "secret"));
@@ -214,8 +214,8 @@ TEST_F(CheckpointSyncTest, ReportsAReplacedDirectoryWhileTheJobRuns) {
   ASSERT_EQ(::rmdir(path("").c_str()), 0);
   ASSERT_EQ(::symlink("machine", (directory_.path() + "/here").c_str()), 0);
   one->start();
-  EXPECT_TRUE(
-      soon([&] { return heard_.said().find("here: leads through a link") != std::string::npos; }));
+  EXPECT_TRUE(soon(
+      [&] { return notices_.said().find("here: leads through a link") != std::string::npos; }));
   ASSERT_EQ(::unlink((directory_.path() + "/here").c_str()), 0);
   write("b", "2");
   EXPECT_TRUE(soon([&] { return get("ckpt/b") == "2"; }))
@@ -274,7 +274,7 @@ TEST_F(CheckpointSyncTest, AnEventFileIsCopiedWhileItGrows) {
   settings.rules = {.deletions = false, .event_files = true};
   settings.marks = false;
   settings.interval = 10ms;
-  CheckpointSync one(settings, *Tree::open(directory_.path()), *objects_, keys_, heard_, clock_);
+  CheckpointSync one(settings, *Tree::open(directory_.path()), *objects_, keys_, notices_, clock_);
   ASSERT_TRUE(one.make_directory());
   struct stat status {};
   ASSERT_EQ(::stat(path("").c_str(), &status), 0);
@@ -300,7 +300,7 @@ TEST_F(CheckpointSyncTest, AnEventFileIsCopiedWhileItGrows) {
   ASSERT_TRUE(one.finish(interruption_));
   EXPECT_EQ(keys(), key + " ") << "output stays, and has no marks";
   EXPECT_TRUE(os::list_directory(path("run"))->empty());
-  EXPECT_EQ(heard_.said(), "");
+  EXPECT_EQ(notices_.said(), "");
 }
 
 TEST_F(CheckpointSyncTest, ReportsAMissingBucket) {
@@ -308,13 +308,14 @@ TEST_F(CheckpointSyncTest, ReportsAMissingBucket) {
   settings.directory = "here/x";
   settings.place = "/opt/ml/checkpoints";
   settings.to = {"nowhere", "ckpt/"};
-  CheckpointSync one(settings, *Tree::open(directory_.path()), *objects_, keys_, heard_, clock_);
+  CheckpointSync one(settings, *Tree::open(directory_.path()), *objects_, keys_, notices_, clock_);
   EXPECT_EQ(one.restore(interruption_).error().message,
             "bucket nowhere not found (s3://nowhere/ckpt/)");
   EXPECT_EQ(one.make_directory().error().message, "bucket nowhere not found (s3://nowhere/ckpt/)");
   one.start();
   ASSERT_TRUE(os::write_file(path("x/a"), "1"));
-  EXPECT_TRUE(soon([&] { return heard_.said().find("cannot be copied to") != std::string::npos; }));
+  EXPECT_TRUE(
+      soon([&] { return notices_.said().find("cannot be copied to") != std::string::npos; }));
   EXPECT_FALSE(one.finish(interruption_));
 }
 
@@ -335,12 +336,12 @@ TEST(CheckpointSyncTime, AnObjectFromBefore1970IsRestored) {
   ASSERT_TRUE(store->create_bucket("yard", "eu-west-1"));
   ASSERT_TRUE(objects::write_all(*store, "yard", "old", "1"));
   JobKeys keys;
-  Heard heard;
+  RecordedNotices notices;
   SyncSettings settings;
   settings.directory = "here";
   settings.to = {"yard", ""};
   const auto sync = std::make_unique<CheckpointSync>(settings, *Tree::open(directory.path()),
-                                                     *store, keys, heard, early);
+                                                     *store, keys, notices, early);
   const Interruption interruption;
   const auto restored = sync->restore(interruption);
   ASSERT_TRUE(restored) << restored.error().message;

@@ -1,8 +1,8 @@
 // Fetches objects of a store into files of this machine: many at once, and large ones in several
 // parts at once.
 //
-// Memory is kFetchesMax buffers, for objects of any size. The parts of one object are of one
-// version: if it was replaced meanwhile, that is an error of kind unavailable, and the caller lists
+// Uses kFetchesMax buffers of memory, for objects of any size. All parts of an object are of one
+// version: if the object was replaced meanwhile, the error is unavailable, and the caller lists
 // again.
 //
 // Threads: fetch_all() starts up to kFetchesMax threads and joins them. Errors: the object store's,
@@ -20,10 +20,11 @@
 
 namespace trainyard::agent {
 
-// Fetches at once: enough to fill a link to a store some milliseconds away.
+// The number of fetches at once: enough to fill a link to a store with a latency of some
+// milliseconds.
 inline constexpr size_t kFetchesMax = 8;
-// Bytes of one request: so large that its start costs little, so small that one object of some
-// hundred megabytes keeps all threads busy.
+// The bytes of one request: large enough that its start costs little, small enough that one object
+// of some hundred megabytes keeps all threads busy.
 inline constexpr uint64_t kPieceBytes = 32 << 20;
 
 struct Download {
@@ -31,7 +32,7 @@ struct Download {
   std::string key;
   std::string path;  // below the directory: "a/b.csv"
   uint64_t bytes = 0;
-  std::string etag;       // as listed; "" = unknown, and it is fetched in one part
+  std::string etag;       // as listed; "" = unknown: the object is fetched in one part
   Instant modified = {};  // as listed
 };
 

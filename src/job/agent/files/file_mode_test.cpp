@@ -20,7 +20,7 @@ TEST(FileMode, OnlyAMissingMountIsReported) {
             "is copied before the script starts: no FUSE");
 }
 
-TEST(FileMode, BlocksLieWhereAllOfThemStay) {
+TEST(FileMode, ChoosesACacheThatKeepsAllBlocks) {
   EXPECT_EQ(choose_cache(10, 10, 0), BlocksKept::on_machine);
   EXPECT_EQ(choose_cache(10, 9, 10), BlocksKept::on_volume);
   EXPECT_EQ(choose_cache(10, 9, 9), BlocksKept::nowhere);

@@ -12,15 +12,15 @@
 
 namespace trainyard::agent {
 
-// Returns a key as messages show it.
+// Returns a key in quotes, as messages show it.
 std::string in_quotes(std::string_view key);
 
-// Returns the path of a key's remainder, without empty parts. Errors also: it cannot be a file
-// below a directory ("..", too long, a NUL).
+// Converts the remainder `rest` of a key to a path without empty parts. Errors also: it cannot be
+// the path of a file below a directory ("..", too long, a NUL).
 Result<std::string> path_of_key(const std::string& key, std::string_view rest);
 
-// Returns the part of a key that is its path when a channel names `prefix`: the part behind it, or,
-// when the prefix ends within a name, behind its last slash.
+// Returns the part of a key behind `prefix` or, when the prefix ends within a name, behind the
+// prefix's last slash.
 std::string_view below_prefix(const std::string& key, const std::string& prefix);
 
 // Checks that each path is one file, and that no file is another's directory.

@@ -15,10 +15,10 @@
 namespace trainyard::agent {
 namespace {
 
-// Prefixes with marks: some megabytes.
+// The limit of prefixes with marks: their files take some megabytes.
 constexpr size_t kMarksFilesMax = 1000;
 
-// Keys behind `after` up to `last`; nothing: up to the end of the prefix.
+// The keys behind `after` up to `last`; nullopt: up to the end of the prefix.
 struct KeyRange {
   std::string after;
   std::optional<std::string> last;

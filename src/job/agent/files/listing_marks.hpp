@@ -14,13 +14,14 @@
 
 namespace trainyard::agent {
 
-// Ranges at once: as many requests as a store answers from one client without slowing it down.
+// The limit of ranges at once: as many requests as a store serves for one client without
+// throttling.
 inline constexpr size_t kListedRangesMax = 16;
 inline constexpr size_t kMarkBytesMax = 1024;  // S3's limit
 inline constexpr size_t kMarksFileBytesMax = kListedRangesMax * (2 * kMarkBytesMax + 8);
 
 std::string encode_marks(const std::vector<std::string>& marks);
-// Errors: corrupt: not such a file, too many or too long keys, or not in order.
+// Errors: corrupt: not a file of marks, too many or too long keys, or keys out of order.
 Result<std::vector<std::string>> decode_marks(std::string_view text);
 
 }  // namespace trainyard::agent

@@ -30,14 +30,14 @@ class Writer final : public TarWriter {
  public:
   explicit Writer(Sink sink) : sink_(std::move(sink)), archive_(libarchive().archive_write_new()) {}
   ~Writer() override {
-    // Freeing writes the archive's end: an incomplete one must not look whole.
+    // Freeing the archive would write its end, and an incomplete archive would look complete.
     closed_ = true;
   }
 
   Result<void> open(Compression compression) {
     auto* archive = archive_.get();
-    // GNU's form has names as bytes, in any locale; libarchive's pax writer fails on names that it
-    // cannot translate.
+    // The GNU format stores names as bytes, in any locale; libarchive's pax writer fails on names
+    // that it cannot translate.
     libarchive().archive_write_set_format_gnutar(archive);
     if (compression == Compression::gzip) {
       libarchive().archive_write_add_filter_gzip(archive);
@@ -75,7 +75,7 @@ class Writer final : public TarWriter {
       while (rest > 0) {
         const size_t wanted = static_cast<size_t>(std::min<uint64_t>(rest, buffer_.size()));
         const size_t got = TRY(content(std::span(buffer_.data(), wanted)));
-        if (got == 0) break;  // it became shorter: the rest is zeros
+        if (got == 0) break;  // the file became shorter: the rest is zeros
         if (libarchive().archive_write_data(archive_.get(), buffer_.data(), got) < 0)
           return answer(ARCHIVE_FATAL);
         rest -= got;

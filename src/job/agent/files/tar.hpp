@@ -1,7 +1,7 @@
-// Writes and reads tar streams through callbacks: without files on disk in between.
+// Writes and reads tar streams through callbacks, without temporary files.
 //
-// Archives to read are hostile: only files, directories and links with names below the archive's
-// root are returned; anything else is corrupt.
+// Archives that are read may be hostile: the reader returns only files, directories and links with
+// names below the archive's root; anything else is the error corrupt.
 //
 // Threads: confined to one. Errors: corrupt (not a tar; a forbidden name or type), those of source
 // and sink, internal (libarchive's message).
@@ -21,10 +21,10 @@ namespace trainyard::agent {
 
 // Consumes bytes.
 using Sink = std::function<Result<void>(std::span<const char>)>;
-// Reads at most as many bytes as the buffer has; 0 at the end.
+// Reads bytes into the buffer and returns their number; 0 at the end.
 using Source = std::function<Result<size_t>(std::span<char>)>;
 
-// Limit of one file in an archive: that of an object, which it may become.
+// The limit of one file in an archive, equal to that of an object: files are uploaded as objects.
 inline constexpr uint64_t kTarFileBytesMax = uint64_t(1) << 50;
 
 struct TarEntry {
@@ -40,8 +40,7 @@ struct TarEntry {
 class TarWriter {
  public:
   virtual ~TarWriter() = default;
-  // Reads entry.bytes bytes of `content`; missing ones are filled with zeros, further ones are
-  // ignored.
+  // Reads entry.bytes bytes of `content`. Missing bytes are written as zeros, further ones ignored.
   virtual Result<void> add(const TarEntry& entry, const Source& content) = 0;
   virtual Result<void> finish() = 0;
 };
@@ -53,19 +52,19 @@ Result<std::unique_ptr<TarWriter>> write_tar(Compression compression, Sink sink)
 class TarReader {
  public:
   virtual ~TarReader() = default;
-  virtual Result<std::optional<TarEntry>> next() = 0;  // nothing at the end
-  // of the current entry's content; 0 at its end
+  virtual Result<std::optional<TarEntry>> next() = 0;  // nullopt at the end
+  // Reads the content of the current entry; 0 at its end.
   virtual Result<size_t> read(std::span<char> buffer) = 0;
 };
-// With gzip, a plain tar is accepted as well. The root's own entry ("./") is left out.
+// With Compression::gzip a plain tar is accepted as well. The entry of the root ("./") is left out.
 Result<std::unique_ptr<TarReader>> read_tar(Source source,
                                             Compression compression = Compression::none);
 
-// Returns "a/b/c" for "a//b/./c". Errors: corrupt, for an absolute name, one with "..", an empty
-// one or one with a NUL.
+// Returns "a/b/c" for "a//b/./c". Errors: corrupt: the name is empty or absolute, or contains ".."
+// or NUL.
 Result<std::string> clean_name(std::string_view name);
-// Returns whether a link at `name` leads to a path below the archive's root: false when it leaves
-// it, is absolute or empty.
+// Returns true if a link at `name` leads to a path below the archive's root; false for an absolute
+// or empty target.
 bool link_stays_inside(std::string_view name, std::string_view target);
 
 }  // namespace trainyard::agent

@@ -26,8 +26,8 @@ class Reader final : public TarReader {
     if (compression == Compression::gzip)
       libarchive().archive_read_support_filter_gzip(archive_.get());
     libarchive().archive_read_support_format_empty(archive_.get());
-    return answer(
-        libarchive().archive_read_open(archive_.get(), this, nullptr, &Reader::on_wanted, nullptr));
+    return check(libarchive().archive_read_open(archive_.get(), this, nullptr,
+                                                &Reader::read_callback, nullptr));
   }
 
   Result<std::optional<TarEntry>> next() override {
@@ -36,7 +36,7 @@ class Reader final : public TarReader {
     do {
       const int code = libarchive().archive_read_next_header(archive_.get(), &header);
       if (code == ARCHIVE_EOF) return std::optional<TarEntry>();
-      TRY(answer(code));
+      TRY(check(code));
       name = libarchive().archive_entry_pathname(header);
     } while (is_root(name, libarchive().archive_entry_filetype(header)));
     TarEntry entry;
@@ -48,7 +48,9 @@ class Reader final : public TarReader {
     switch (libarchive().archive_entry_filetype(header)) {
       case AE_IFREG: {
         const int64_t bytes = libarchive().archive_entry_size(header);
-        if (bytes < 0) return corrupt("'" + shorten(entry.name, 200) + "' has no length");
+        if (bytes < 0)
+          return corrupt("the entry '" + shorten(entry.name, 200) + "' has an invalid size of " +
+                         std::to_string(bytes) + " bytes");
         if (static_cast<uint64_t>(bytes) > kTarFileBytesMax)
           return corrupt("'" + shorten(entry.name, 200) + "' has a declared length of " +
                          human_bytes(static_cast<uint64_t>(bytes)) + "; a file has at most " +
@@ -79,8 +81,8 @@ class Reader final : public TarReader {
     const la_ssize_t got =
         libarchive().archive_read_data(archive_.get(), buffer.data(), buffer.size());
     if (got < 0) {
-      TRY(answer(ARCHIVE_FATAL));
-      return internal("reading a tar");
+      TRY(check(ARCHIVE_FATAL));
+      return internal("reading a tar: libarchive returned " + std::to_string(got));
     }
     return static_cast<size_t>(got);
   }
@@ -96,7 +98,7 @@ class Reader final : public TarReader {
     return message != nullptr ? message : "no reason given";
   }
 
-  static la_ssize_t on_wanted(struct archive* archive, void* self, const void** bytes) {
+  static la_ssize_t read_callback(struct archive* archive, void* self, const void** bytes) {
     auto& reader = *static_cast<Reader*>(self);
     auto got = reader.source_(reader.buffer_);
     if (!got) {
@@ -108,7 +110,7 @@ class Reader final : public TarReader {
     return static_cast<la_ssize_t>(*got);
   }
 
-  Result<void> answer(int code) {
+  Result<void> check(int code) {
     if (source_error_) return *source_error_;
     if (code >= ARCHIVE_WARN) return {};
     return corrupt("reading a tar: " + message());
@@ -130,7 +132,8 @@ Result<std::unique_ptr<TarReader>> read_tar(Source source, Compression compressi
 
 Result<std::string> clean_name(std::string_view name) {
   if (name.starts_with('/')) return corrupt("the name '" + shorten(name, 200) + "' is absolute");
-  if (name.find('\0') != std::string_view::npos) return corrupt("a name holds a NUL");
+  if (name.find('\0') != std::string_view::npos)
+    return corrupt("reading a tar: the name of an entry contains NUL");
   std::string clean;
   for (const auto part : split(name, '/')) {
     if (part == "..")
@@ -139,14 +142,14 @@ Result<std::string> clean_name(std::string_view name) {
     if (!clean.empty()) clean += '/';
     clean += part;
   }
-  if (clean.empty()) return corrupt("a name is empty");
+  if (clean.empty()) return corrupt("reading a tar: the name of an entry is empty");
   return clean;
 }
 
 bool link_stays_inside(std::string_view name, std::string_view target) {
   if (target.empty() || target.starts_with('/')) return false;
-  // Depth of the link's folder, then along its target. Going up through another link could leave
-  // the root, so ".." is allowed only at the start, where the folders are known.
+  // `depth` is the depth of the link's folder, then of the path along its target. Going up through
+  // another link could leave the root, so ".." is allowed only at the start of the target.
   int depth = 0;
   for (const auto part : split(name, '/')) depth += part.empty() || part == "." ? 0 : 1;
   --depth;

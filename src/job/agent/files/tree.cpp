@@ -21,7 +21,8 @@ std::string read_link(int directory, const std::string& name) {
   return target;
 }
 
-// `left`: names that may still be read; it is reduced by those that are.
+// Reads the names of a directory. `left`: the number of names that may still be read; it is reduced
+// by the number of names read.
 Result<std::vector<std::string>> names_in(const os::File& directory, size_t& left) {
   const int copy = ::fcntl(directory.descriptor(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return from_errno("listing a directory");
@@ -57,7 +58,7 @@ Result<void> walk_below(const os::File& directory, const std::string& prefix, in
     TRY(visitor(entry));
     if (!is_directory || entry.too_deep) continue;
     auto below = os::open_directory_beneath(directory, name);
-    if (!below) continue;  // it was deleted, changed its type, or is a mount point
+    if (!below) continue;  // it was deleted, has another type by now, or is a mount point
     TRY(walk_below(*below, entry.path + "/", depth + 1, left, visitor));
   }
   return {};

@@ -1,7 +1,7 @@
-// Reads and writes below a directory whose content a job may change, and never leaves it: the job
-// may put links, FIFOs, devices and mounts anywhere, at any time. The directory is held by a
-// descriptor that was opened before the job ran, the root of a mount of its own where this process
-// may make one (os/beneath.hpp describes how paths are resolved).
+// Reads and writes files below a directory that a job may change, and never leaves the directory:
+// the job may make links, FIFOs, devices and mounts anywhere, at any time. The directory is open
+// since before the job ran, as the root of a mount of its own where this process may make one
+// (os/beneath.hpp describes how paths are resolved).
 //
 // Threads: const calls from any. Errors: those of files; invalid: a path leads through a link or
 // onto another mount, or is not the regular file or directory that the caller requires.
@@ -20,19 +20,20 @@
 
 namespace trainyard::agent {
 
-// Deeper trees are cut here: no real model is deeper, and every level holds a descriptor.
+// The limit of depth: no real model is deeper, and every level needs a descriptor. Deeper
+// directories are not entered.
 inline constexpr int kTreeDepthMax = 128;
 
-// Names that one walk reads, which it sorts in memory: five times as many as are synced
-// (checkpoint_sync.hpp). Names cost a job next to nothing.
+// The limit of names that one walk reads and sorts in memory: five times as many as are synced
+// (checkpoint_sync.hpp). A job can make names at almost no cost.
 inline constexpr size_t kWalkedNamesMax = 1'000'000;
 
 class Tree {
  public:
-  // Requires: no job can replace `directory` itself or its parents: it is the source of a mount of
-  // the job's container, or no job runs yet.
+  // Requires: no job can replace `directory` or its parents, as it is the source of a mount in the
+  // job's container, or no job runs yet.
   static Result<Tree> open(const std::string& directory);
-  // Opens a directory of this tree as a tree of its own; "" = the same directory. If the job has
+  // Opens a directory of this tree as a separate tree; "" = the same directory. If the job has
   // replaced it by another directory, that one is opened.
   Result<Tree> below(const std::string& directory) const;
   // Likewise; makes missing directories, with `mode` less the umask.
@@ -45,9 +46,9 @@ class Tree {
     std::string link_target;  // of symbolic links
     bool too_deep = false;    // a directory that is not entered
   };
-  // Visits all below `directory` ("" = the root itself), parents before children, names in order. A
-  // directory that is absent, not a directory, or a mount point counts as empty. Stops at its first
-  // error. Errors also: exhausted: there are more than `names_max` names.
+  // Visits all entries below `directory` ("" = the root), parents before children, names in order.
+  // A `directory` that is absent, a mount point or another file type counts as empty. Stops at the
+  // first error. Errors also: exhausted: there are more than `names_max` names.
   using Visitor = std::function<Result<void>(const Entry& entry)>;
   Result<void> walk(const std::string& directory, const Visitor& visitor,
                     size_t names_max = kWalkedNamesMax) const;
@@ -61,17 +62,17 @@ class Tree {
                                unsigned mode = 0644) const;
   // Makes or overwrites a file.
   Result<void> write(const std::string& path, std::string_view bytes) const;
-  // Makes a symbolic link in place of what has that name, unless that is a directory.
+  // Makes a symbolic link. Replaces an existing entry, unless it is a directory.
   Result<void> make_link(const std::string& path, const std::string& target) const;
   // Sets the mode of a directory, independent of the umask.
   Result<void> set_mode(const std::string& directory, unsigned mode) const;
-  // The bytes that may still be written to its file system.
+  // Returns the free bytes of its file system.
   Result<uint64_t> free_bytes() const;
-  // Makes an empty file of that name; harmless when it exists. Its directory must exist.
+  // Makes an empty file; no effect when it exists. Its directory must exist.
   Result<void> touch(const std::string& path) const;
-  // Removes a name, unless it is a directory. Harmless when absent.
+  // Removes an entry, unless it is a directory. No effect when it is absent.
   Result<void> remove(const std::string& path) const;
-  // Returns its first bytes, "" when there is no such file.
+  // Returns the first bytes of a file; "" when there is no such file.
   std::string read_start(const std::string& path, size_t bytes_max) const;
 
  private:

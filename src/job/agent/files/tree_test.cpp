@@ -87,7 +87,7 @@ TEST_F(TreeTest, AFileThatBecameALinkIsRefused) {
   expect_confined("link to a file");
 }
 
-TEST_F(TreeTest, APathThatLeadsUpIsRefused) {
+TEST_F(TreeTest, APathWithDotDotIsRefused) {
   EXPECT_EQ(tree_->open_file("../machine/d/file").error().kind, Kind::invalid);
   EXPECT_EQ(tree_->open_file(path("machine/d/file")).error().kind, Kind::invalid);
   EXPECT_EQ(tree_->make("d/../../machine/x").error().kind, Kind::invalid);
@@ -98,7 +98,7 @@ TEST_F(TreeTest, APathThatLeadsUpIsRefused) {
 
 // Includes mounts of the same file system, which device numbers do not tell: the tree is a mount of
 // its own, without other mounts in it, and continues with the files beneath them.
-TEST_F(TreeTest, MountsAreInvisible) {
+TEST_F(TreeTest, MountsAreNotEntered) {
   const auto expect_own = [&](const char* mounted) {
     EXPECT_NE(tree_->read_start("d/file", 100), kSecret) << mounted;
     EXPECT_TRUE(tree_->write("d/file", "own")) << mounted;
@@ -139,7 +139,7 @@ TEST_F(TreeTest, OnlyRegularFilesAreOpened) {
 }
 
 // The descriptor stays with the opened file, wherever names lead by now.
-TEST_F(TreeTest, TheRootStaysWhenItsNameOrParentIsReplaced) {
+TEST_F(TreeTest, StaysOnItsDirectoryWhenTheNameOrAParentIsReplaced) {
   ASSERT_EQ(::rename(path("job").c_str(), path("moved").c_str()), 0);
   link(path("machine"), "job");
   EXPECT_EQ(tree_->read_start("d/file", 100), "of the job");
@@ -165,7 +165,7 @@ TEST_F(TreeTest, AWalkReadsALimitedNumberOfNames) {
 }
 
 // A job that removes its directory and makes it again continues with the new one.
-TEST_F(TreeTest, ADirectoryThatWasMadeAgainIsOpened) {
+TEST_F(TreeTest, OpensADirectoryThatTheJobMadeAgain) {
   remove("job/d");
   EXPECT_EQ(tree_->below("d").error().kind, Kind::not_found);
   ASSERT_TRUE(os::make_directories(path("job/d")));
@@ -174,7 +174,7 @@ TEST_F(TreeTest, ADirectoryThatWasMadeAgainIsOpened) {
 }
 
 // Hard links between its own files are a job's way to keep a "last" next to its checkpoints.
-TEST_F(TreeTest, AHardLinkOfTheJobsOwnIsAFile) {
+TEST_F(TreeTest, AHardLinkToAnOwnFileIsAFile) {
   ASSERT_EQ(::link(path("job/d/file").c_str(), path("job/last").c_str()), 0);
   EXPECT_EQ(tree_->read_start("last", 100), "of the job");
 }

@@ -18,7 +18,7 @@ TEST(ExitReason, DescribesSignals) {
   EXPECT_EQ(exit_reason({.code = 1}), "the process left no failure file and printed nothing");
 }
 
-TEST(ExitReason, IsTheFailureFileWhereThereIsOne) {
+TEST(ExitReason, UsesTheFailureFile) {
   EXPECT_EQ(exit_reason({.code = 139, .failure = "no such column", .last_output = "epoch 1"}),
             "no such column");
 }

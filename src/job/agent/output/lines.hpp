@@ -1,9 +1,9 @@
 // Splits the output of a user's process into log lines, in their stored form.
 //
-// A line ends at '\n' or '\r' (progress bars redraw with it; "\r\n" ends one line); empty lines are
-// left out, as CloudWatch does. A line longer than kLineBytesMax is cut into several, at a
-// character's boundary. Bytes that are not UTF-8 are replaced. Tabs stay tabs (metric_matcher.hpp
-// describes how regexes for "#011" still match).
+// A line ends at '\n', '\r' (progress bars redraw with it) or "\r\n". Empty lines are left out, as
+// CloudWatch does. A line longer than kLineBytesMax is split between two characters. Bytes that are
+// not UTF-8 are replaced. Tabs stay tabs (metric_matcher.hpp describes how regexes for "#011" still
+// match).
 //
 // Threads: confined to one. Errors: none. Memory: less than twice kLineBytesMax.
 #pragma once
@@ -21,7 +21,8 @@ class LineSplitter {
  public:
   // Appends the lines that these bytes complete.
   void add(std::string_view bytes, std::vector<std::string>& lines);
-  // Appends an incomplete line: after a second without more bytes, and at the end.
+  // Appends the incomplete line, if there is one. Called after a second without more bytes, and at
+  // the end.
   void flush(std::vector<std::string>& lines);
   bool pending() const { return !partial_.empty(); }
 

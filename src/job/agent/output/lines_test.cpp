@@ -18,7 +18,7 @@ Lines split_whole(std::string_view bytes) {
   return lines;
 }
 
-TEST(LineSplitter, Cases) {
+TEST(LineSplitter, SplitsAtLineEnds) {
   EXPECT_EQ(split_whole("a\nb\n"), (Lines{"a", "b"}));
   EXPECT_EQ(split_whole("a\r\nb"), (Lines{"a", "b"}));
   EXPECT_EQ(split_whole("10%\r20%\rdone\n"), (Lines{"10%", "20%", "done"}));
@@ -39,7 +39,7 @@ TEST(LineSplitter, AnIncompleteLineWaitsForFlush) {
   EXPECT_FALSE(splitter.pending());
 }
 
-TEST(LineSplitter, LongLinesAreCutAtCharacters) {
+TEST(LineSplitter, SplitsLongLinesBetweenCharacters) {
   std::string text;
   while (text.size() < 3 * kLineBytesMax) text += "\xE2\x82\xAC";  // three bytes
   std::string joined;
@@ -51,13 +51,13 @@ TEST(LineSplitter, LongLinesAreCutAtCharacters) {
   EXPECT_EQ(joined, text);
 }
 
-TEST(LineSplitter, LongLinesOfInvalidUtf8AreCutToo) {
+TEST(LineSplitter, SplitsLongLinesOfInvalidUtf8) {
   for (const auto& line : split_whole(std::string(2 * kLineBytesMax, '\x80')))
     EXPECT_LE(line.size(), kLineBytesMax);
 }
 
 // The lines are the same for any sizes of the pieces.
-TEST(LineSplitter, PiecesDoNotMatter) {
+TEST(LineSplitter, GivesTheSameLinesForAnyPieces) {
   SeededRandom random(7);
   std::string bytes;
   for (int i = 0; i < 5000; ++i) bytes += "ab\xC3\xA4\t\r\n"[random.below(7)];

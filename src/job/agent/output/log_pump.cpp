@@ -17,7 +17,7 @@
 namespace trainyard::agent {
 namespace {
 
-// The largest pipe that Linux permits ordinary users: a flood costs fewer wake-ups.
+// The largest pipe that Linux permits ordinary users: heavy output then causes fewer wake-ups.
 constexpr int kPipeBytes = 1 << 20;
 constexpr size_t kReadBytesMax = 256 << 10;
 constexpr auto kNever = std::chrono::nanoseconds::max();
@@ -58,7 +58,7 @@ Result<Pipe> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
   Pipe pipe{os::File(ends[0]), os::File(ends[1])};
-  // Only our end: the other is the standard output of programs, which expect it to block.
+  // Only the read end: the other is the standard output of programs, which expect it to block.
   ::fcntl(pipe.read_end.descriptor(), F_SETFL, O_NONBLOCK);
   ::fcntl(pipe.read_end.descriptor(), F_SETPIPE_SZ, kPipeBytes);
   return pipe;
@@ -90,7 +90,7 @@ std::string LogPump::last_output() const {
   return lines;
 }
 
-// Keeps only the end of a large output.
+// Keeps the last lines, up to kLastOutputBytesMax.
 void LogPump::keep_last(const std::vector<std::string>& lines) {
   size_t first = lines.size();
   for (size_t bytes = 0; first > 0 && bytes <= kLastOutputBytesMax;)
@@ -109,12 +109,12 @@ void LogPump::keep_last(const std::vector<std::string>& lines) {
 void LogPump::loop() {
   LineSplitter splitter;
   LineBatch batch(metrics_, facts_);
-  // Not zeroed: most jobs print little, and use little of it.
+  // Not zeroed: most jobs print little, and so touch little of the buffer's memory.
   const auto buffer = std::make_unique_for_overwrite<char[]>(kReadBytesMax);
   std::vector<std::string> lines;
   std::chrono::nanoseconds batch_due = kNever, partial_due = kNever;
   for (;;) {
-    // Waits for bytes, for a stop, or until waiting lines are due.
+    // Waits for bytes, for a stop, or until unsent lines are due.
     const auto due = std::min(batch_due, partial_due);
     const auto wait = std::max(due - clock_.monotonic(), std::chrono::nanoseconds(0));
     pollfd waited[2] = {{read_end_.descriptor(), POLLIN, 0},

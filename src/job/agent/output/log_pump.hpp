@@ -1,11 +1,10 @@
-// Reads the output of a host's processes, and sends it to the server as lines and metrics, in
-// batches.
+// Reads the output of a host's processes, and passes it on as batches of lines and metric points.
 //
-// The pipe is always read: a process never waits for the server to log, however much it prints (the
-// spool drops the oldest lines when it must). An incomplete line is sent after kPartialLineMax.
+// The pipe is always read, so a process never waits for the server, however much it prints (the
+// spool drops the oldest lines beyond its limit). An incomplete line is sent after kPartialLineMax.
 //
-// Threads: one of its own; finish() and last_output() from one other. Lifetime: the constructor's
-// arguments must outlive it; destruction ends the reading.
+// Threads: one of its own; finish() and last_output() are called on one other thread. Lifetime: the
+// constructor's arguments must outlive it; destruction ends the reading.
 #pragma once
 
 #include <atomic>
@@ -22,14 +21,14 @@
 
 namespace trainyard::agent {
 
-// A batch is sent when it reaches this size, or its oldest line this age: small enough to watch a
-// job live, large enough that a flood is few messages.
+// A batch is sent when it reaches this size, or its oldest line this age: small enough to follow a
+// job live, large enough that heavy output takes few messages.
 inline constexpr size_t kBatchBytesMax = 512 << 10;
-// A point is little more than its name (255 bytes); forty regexes may match every line.
+// A point is little larger than its name (255 bytes), and forty regexes may match every line.
 inline constexpr size_t kBatchPointsMax = 10'000;
 inline constexpr Duration kBatchAgeMax = 200ms;
 inline constexpr Duration kPartialLineMax = 1s;
-// Output kept for the failure reason of a process without a failure file of its own: a traceback
+// The output that is kept for the failure reason of a process without a failure file: a traceback
 // of the usual depth, and what launchers print after it.
 inline constexpr size_t kLastOutputBytesMax = 16 << 10;
 
@@ -44,12 +43,12 @@ class LogPump {
   LogPump(os::File read_end, const MetricMatcher& metrics, Facts& facts, Clock& clock);
   ~LogPump();
 
-  // Waits until every writer has closed the pipe and all was sent, at most so long; later output is
-  // not read.
+  // Waits until all writers have closed the pipe and their output was sent, or until `at_most` has
+  // passed. Output after that is not read.
   void finish(Duration at_most);
-  // The last lines, oldest first, at most kLastOutputBytesMax.
+  // Returns the last lines, oldest first, at most kLastOutputBytesMax.
   std::string last_output() const;
-  // All bytes that the processes have printed so far. From any thread.
+  // Returns the number of bytes that the processes have printed so far. From any thread.
   uint64_t bytes_read() const { return bytes_read_; }
 
  private:

@@ -7,9 +7,9 @@
 namespace trainyard::agent {
 namespace {
 
-// Returns the bytes from `from` on, at most kMetricBytesOfLookMax.
+// Returns the bytes from `from` on, at most kMetricBytesPerPassMax.
 std::string read_from(const os::File& file, uint64_t from) {
-  std::string bytes(kMetricBytesOfLookMax, '\0');
+  std::string bytes(kMetricBytesPerPassMax, '\0');
   const ssize_t got =
       ::pread(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(from));
   bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
@@ -18,23 +18,23 @@ std::string read_from(const os::File& file, uint64_t from) {
 
 }  // namespace
 
-std::vector<wire::MetricPoint> MetricFiles::look(const Tree& base, Instant now) {
+std::vector<wire::MetricPoint> MetricFiles::read_new(const Tree& base, Instant now) {
   std::vector<wire::MetricPoint> points;
-  (void)look_at_all(base, now, false, points);
+  (void)read_all(base, now, false, points);
   return points;
 }
 
-void MetricFiles::look_last(const Tree& base, Instant now, const Tell& tell) {
+void MetricFiles::read_rest(const Tree& base, Instant now, const Consume& consume) {
   bool more = true;
-  for (int looks = 0; looks < kMetricLastLooksMax && more; ++looks) {
+  for (int passes = 0; passes < kMetricLastPassesMax && more; ++passes) {
     std::vector<wire::MetricPoint> points;
-    more = look_at_all(base, now, true, points);
-    more = tell(std::move(points)) && more;
+    more = read_all(base, now, true, points);
+    more = consume(std::move(points)) && more;
   }
 }
 
-bool MetricFiles::look_at_all(const Tree& base, Instant now, bool last,
-                              std::vector<wire::MetricPoint>& points) {
+bool MetricFiles::read_all(const Tree& base, Instant now, bool last,
+                           std::vector<wire::MetricPoint>& points) {
   bool more = false;
   std::map<std::string, uint64_t> read_to;  // of the files that exist now
   (void)base.walk(kMetricFilesDirectory, [&](const Tree::Entry& entry) -> Result<void> {
@@ -47,9 +47,9 @@ bool MetricFiles::look_at_all(const Tree& base, Instant now, bool last,
     if (const auto before = read_to_.find(entry.path); before != read_to_.end())
       at = before->second;
     const auto size = static_cast<uint64_t>(entry.status.st_size);
-    if (size < at) at = 0;  // written again
+    if (size < at) at = 0;  // the file was replaced or truncated
     if (size == at) return ok();
-    if (points.size() >= kMetricPointsOfLookMax) {
+    if (points.size() >= kMetricPointsPerPassMax) {
       more = true;
       return ok();
     }
@@ -57,15 +57,15 @@ bool MetricFiles::look_at_all(const Tree& base, Instant now, bool last,
     if (!file) return ok();
     const std::string bytes = read_from(*file, at);
     size_t begin = 0;
-    for (size_t end; points.size() < kMetricPointsOfLookMax &&
+    for (size_t end; points.size() < kMetricPointsPerPassMax &&
                      (end = bytes.find('\n', begin)) != std::string::npos;
          begin = end + 1)
       if (auto point = parse_metric_line(std::string_view(bytes).substr(begin, end - begin), now))
         points.push_back(std::move(*point));
-    // The rest is an incomplete line; or the last one; or one that is too long; or left for the
-    // next pass.
-    const bool full = points.size() >= kMetricPointsOfLookMax;
-    const bool to_the_end = !full && bytes.size() < kMetricBytesOfLookMax;
+    // The rest is an incomplete line, the last line, a line that is too long, or left for the next
+    // pass.
+    const bool full = points.size() >= kMetricPointsPerPassMax;
+    const bool to_the_end = !full && bytes.size() < kMetricBytesPerPassMax;
     if (last && to_the_end)
       if (auto point = parse_metric_line(std::string_view(bytes).substr(begin), now))
         points.push_back(std::move(*point));

@@ -1,10 +1,10 @@
 // Finds the metrics of a job's regexes in its log lines.
 //
-// A regex is searched in the stored form of the line; its first group (or, without one, the whole
-// match) is the value. A value that is not a finite number is not a metric. The documented regexes
-// of AWS's own algorithms were written for logs in which a tab reads "#011": a regex with "#011" is
-// searched in the line with its tabs replaced by it. Lines keep their tabs, so that regexes with \t
-// or \s match as well.
+// A regex is searched in the stored form of the line. Its first group (or, without one, the whole
+// match) is the value; a value that is not a finite number is ignored. The documented regexes of
+// AWS's own algorithms were written for logs that show a tab as "#011": a regex with "#011" is
+// searched in a copy of the line with its tabs replaced. Stored lines keep their tabs, so regexes
+// with \t or \s match as well.
 //
 // Threads: immutable after make(). Errors: invalid, naming the metric and RE2's error.
 #pragma once
@@ -22,7 +22,7 @@ namespace trainyard::agent {
 class MetricMatcher {
  public:
   virtual ~MetricMatcher() = default;
-  // Appends a point for every definition that the line matches, at most one each.
+  // Appends one point for each definition that the line matches.
   virtual void match(const std::string& line, Instant at,
                      std::vector<wire::MetricPoint>& points) const = 0;
 };

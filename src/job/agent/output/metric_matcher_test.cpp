@@ -21,7 +21,7 @@ std::string found(const std::vector<domain::MetricDefinition>& definitions,
   return text;
 }
 
-TEST(MetricMatcher, Cases) {
+TEST(MetricMatcher, FindsValuesOfGroupsOrMatches) {
   const std::vector<domain::MetricDefinition> two = {{"loss", "loss=([0-9.e+-]+)"},
                                                      {"acc", R"(accuracy:\s*(\S+))"}};
   EXPECT_EQ(found(two, "epoch 3 loss=0.25 accuracy: 0.9"), "loss=0.25 acc=0.9");
@@ -33,7 +33,7 @@ TEST(MetricMatcher, Cases) {
   EXPECT_EQ(found({}, "loss=1"), "");
 }
 
-TEST(MetricMatcher, TabsMatchInBothForms) {
+TEST(MetricMatcher, MatchesTabsInBothNotations) {
   const std::string line = "[12]\ttrain-auc:0.8\tvalidation-auc:0.75";
   EXPECT_EQ(found({{"auc", R"(.*\[[0-9]+\].*#011validation-auc:([-+]?[0-9]*\.?[0-9]+).*)"}}, line),
             "auc=0.75");

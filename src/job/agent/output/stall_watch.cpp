@@ -11,15 +11,15 @@ std::string describe_duration(Duration duration) {
 
 }  // namespace
 
-std::optional<std::string> StallWatch::look(uint64_t bytes_printed, std::chrono::nanoseconds cpu,
-                                            std::chrono::nanoseconds now) {
-  const auto elapsed = static_cast<double>((now - looked_at_).count());
+std::optional<std::string> StallWatch::update(uint64_t bytes_printed, std::chrono::nanoseconds cpu,
+                                              std::chrono::nanoseconds now) {
+  const auto elapsed = static_cast<double>((now - checked_at_).count());
   const bool active = !begun_ || bytes_printed != bytes_ ||
                       static_cast<double>((cpu - cpu_).count()) > elapsed * kIdleCores;
   begun_ = true;
   bytes_ = bytes_printed;
   cpu_ = cpu;
-  looked_at_ = now;
+  checked_at_ = now;
   if (active) {
     active_at_ = now;
     if (!reported_) return {};

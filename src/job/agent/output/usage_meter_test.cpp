@@ -11,16 +11,16 @@ namespace {
 TEST(UsageMeter, CountsCoresAndShares) {
   using std::chrono::seconds;
   UsageMeter meter;
-  EXPECT_EQ(meter.due(), seconds(0));
+  EXPECT_EQ(meter.next_measurement(), seconds(0));
   EXPECT_TRUE(
       meter.measure({seconds(1), 1 << 20}, 4 << 20, DiskUsage{1, 4}, {}, {5, 0}, {}, seconds(10))
           .empty());
   EXPECT_FALSE(meter.measured());
-  EXPECT_EQ(meter.due(), seconds(12));  // soon, so that short jobs have a point
+  EXPECT_EQ(meter.next_measurement(), seconds(12));  // soon, so that short jobs have a point
   const auto points = meter.measure({seconds(5), 1 << 20}, 4 << 20, DiskUsage{1, 4},
                                     {{80, 10}, {40, 30}}, {7, 0}, {}, seconds(12));
   EXPECT_TRUE(meter.measured());
-  EXPECT_EQ(meter.due(), seconds(72));  // then each minute
+  EXPECT_EQ(meter.next_measurement(), seconds(72));  // then each minute
   ASSERT_EQ(points.size(), 6u);
   EXPECT_EQ(points[3].name, "GPUUtilization");
   EXPECT_DOUBLE_EQ(points[3].value, 120);

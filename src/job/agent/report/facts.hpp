@@ -1,5 +1,5 @@
-// Accepts the facts of an agent's parts for the server: states, log lines, metric points. Never
-// waits for the server.
+// Facts receives what the parts of an agent report (states, log lines, metric points) and queues it
+// for the server. Never blocks on the server.
 //
 // Threads: callable from anywhere.
 #pragma once
@@ -14,10 +14,10 @@ namespace trainyard::agent {
 class Facts {
  public:
   virtual ~Facts() = default;
-  virtual void state(wire::StateFact fact) = 0;  // number and time are assigned here
+  virtual void state(wire::StateFact fact) = 0;  // assigns number and time
   virtual void lines(std::vector<wire::LogLine> lines) = 0;
   virtual void points(std::vector<wire::MetricPoint> points) = 0;
-  // Adds a line of ours to the job's log: "trainyard: TEXT".
+  // Adds the line "trainyard: TEXT" to the job's log.
   virtual void say(const std::string& text) = 0;
 };
 

@@ -1,6 +1,6 @@
-// Tells the job's own time, by which the server keeps the job's history: the server's time when it
-// wrote the order, plus the time that has passed on this machine. The wall clocks of both machines
-// may differ, and be set meanwhile.
+// Returns times for the job's history, on the server's clock: the time at which the server wrote
+// the order, plus the time that has passed on this machine. The wall clocks of both machines may
+// differ, and may be set meanwhile.
 //
 // Threads: call from anywhere. Lifetime: the clock outlives it.
 #pragma once
@@ -11,7 +11,7 @@ namespace trainyard::agent {
 
 class JobClock {
  public:
-  // `issued`: of the order; 0 (the server does not send it): the wall clock is used.
+  // `issued`: the time of the order; 0 (the server does not send it): the wall clock is used.
   JobClock(Clock& clock, Instant issued)
       : clock_(clock), issued_(issued), began_(clock.monotonic()) {}
 

@@ -8,7 +8,7 @@ namespace trainyard::agent {
 ProgressMeter::ProgressMeter(std::string what, std::function<void(const wire::Message&)> say,
                              Clock& clock)
     : what_(std::move(what)), say_(std::move(say)), clock_(clock) {
-  tell(false);
+  report(false);
 }
 
 void ProgressMeter::moved(uint64_t bytes) {
@@ -17,12 +17,12 @@ void ProgressMeter::moved(uint64_t bytes) {
     const MutexLock lock(mutex_);
     if (clock_.monotonic() - reported_at_ < kProgressInterval) return;
   }
-  tell(false);
+  report(false);
 }
 
-void ProgressMeter::finish() { tell(true); }
+void ProgressMeter::finish() { report(true); }
 
-void ProgressMeter::tell(bool finished) {
+void ProgressMeter::report(bool finished) {
   {
     const MutexLock lock(mutex_);
     reported_at_ = clock_.monotonic();

@@ -1,5 +1,4 @@
-// Reports bytes that move to or from this host to the server now and then: for display, not for the
-// record.
+// Reports the progress of transfers to and from this host to the server, for display only.
 //
 // Threads: callable from anywhere. Lifetime: the constructor's arguments outlive it.
 #pragma once
@@ -20,14 +19,14 @@ inline constexpr Duration kProgressInterval = 500ms;  // fast enough for people
 
 class ProgressMeter {
  public:
-  // `say` may be empty: then nothing is reported. Reports its beginning at once.
+  // Reports the start of the transfer at once. `say` may be empty; then nothing is reported.
   ProgressMeter(std::string what, std::function<void(const wire::Message&)> say, Clock& clock);
   void expect(uint64_t bytes) { total_ += bytes; }
   void moved(uint64_t bytes);
   void finish();
 
  private:
-  void tell(bool finished);
+  void report(bool finished);
 
   const std::string what_;
   const std::function<void(const wire::Message&)> say_;
@@ -37,8 +36,8 @@ class ProgressMeter {
   std::chrono::nanoseconds reported_at_ GUARDED_BY(mutex_){};
 };
 
-// Wraps a store: listed bytes are expected, and read bytes have moved. `counts_listed`: everything
-// that is listed will be read.
+// Wraps a store so that read bytes count as moved. `counts_listed`: all listed objects will be
+// read, so their bytes count as expected.
 std::unique_ptr<objects::Objects> counted(objects::Objects& store, ProgressMeter& meter,
                                           bool counts_listed);
 

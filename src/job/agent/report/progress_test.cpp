@@ -16,7 +16,7 @@ struct Reports {
   };
 };
 
-TEST(ProgressMeter, ReportsTheBeginningRegularProgressAndTheEnd) {
+TEST(ProgressMeter, ReportsTheStartTheProgressAndTheEnd) {
   TestClock clock(Instant{1h});
   Reports reports;
   ProgressMeter meter("channel train", reports.say, clock);
@@ -41,7 +41,7 @@ TEST(ProgressMeter, ReportsNothingWithoutARecipient) {
   meter.finish();
 }
 
-TEST(Counted, ExpectsListedBytesAndCountsReadBytes) {
+TEST(Counted, CountsListedBytesAsExpectedAndReadBytesAsMoved) {
   TestClock clock(Instant{1h});
   Reports reports;
   SeededRandom random(1);

@@ -16,13 +16,13 @@ namespace {
 
 constexpr char kStateFile[] = "state";
 constexpr char kDataFilePrefix[] = "data-";
-// The form of the other files, as a decimal number. Release 0.1.0 wrote none: its spools have the
-// first form.
+// The version of the other files' format, as a decimal number. Release 0.1.0 wrote no such file:
+// its spools have version 1.
 constexpr char kVersionFile[] = "version";
 constexpr int64_t kSpoolVersion = 1;
 constexpr size_t kVersionBytesMax = 20;
-// A host has some ten facts, and its state file is never cut: far above what an agent and its
-// successors write.
+// The limit of the state file, which is never shortened: far above the some ten facts that an agent
+// and its successors write.
 constexpr size_t kStateBytesMax = 64 << 20;
 
 uint64_t text_bytes(const std::vector<wire::LogLine>& lines) {
@@ -116,7 +116,7 @@ class FileSpool final : public Spool {
     next_state_ = 0;
     next_batch_ = 0;
     in_flight_bytes_ = 0;
-    // After an agent's death its successor continues with the numbers that the server has.
+    // The successor of a killed agent continues with the numbers that the server has.
     last_data_ = std::max(last_data_, data_acknowledged);
     last_state_ = std::max(last_state_, state_acknowledged);
   }

@@ -1,20 +1,19 @@
-// Stores the facts of an agent that the server has not yet acknowledged, in files: a server that
-// was unavailable for an hour gets all of them, once, in order. Grammar of the files:
-// docs/formats/spool.md.
+// Stores in files the facts of an agent that the server has not yet acknowledged. So a server that
+// was unavailable for an hour gets all of them, once, in order. docs/formats/spool.md has the
+// grammar of the files.
 //
 // Two tracks, each numbered from 1 without gaps (wire/messages.hpp):
 //
 //   state   every fact is written before it may be sent, and never dropped
-//   data    log lines and metric points. At data_bytes_max the oldest unsent ones are dropped, a
-//           segment at a time; a line in their place reports how many. A batch gets its number when
-//           it is first taken, so dropping leaves no gap.
+//   data    log lines and metric points. Beyond data_bytes_max the oldest unsent ones are dropped,
+//           a segment at a time; a line in their place reports how many. A batch gets its number
+//           when it is first taken, so dropping leaves no gap.
 //
 // Nothing is synced: a power cut that loses facts ends the host as well, so its attempt ends and is
-// tried again; facts that the server acknowledged are in its ledger.
+// retried; facts that the server acknowledged are in its ledger.
 //
-//
-// The directory of a dead agent is read again: all records that it had spooled completely are
-// there, a torn end is not.
+// The directory of a killed agent is read again: every complete record is kept, and an incomplete
+// record at the end is removed.
 //
 // Threads: callable from anywhere (one mutex). Errors: those of files. A data batch that cannot be
 // written (full disk, or larger than a frame) is counted as dropped, not an error: the job
@@ -38,9 +37,10 @@ namespace trainyard::agent {
 struct SpoolLimits {
   // An hour of a chatty job (18 KiB/s); small compared to a job's volume.
   uint64_t data_bytes_max = 64 << 20;
-  // Bytes dropped at once: few enough to keep most, many enough for one unlink.
+  // The bytes that are dropped at once: few enough to keep most data, many enough to be worth an
+  // unlink.
   uint64_t segment_bytes = 4 << 20;
-  // Bounds the index in memory when batches are tiny: some 6 MiB.
+  // Limits the index in memory to some 6 MiB when batches are tiny.
   size_t batches_max = 100'000;
 };
 
@@ -48,27 +48,28 @@ class Spool {
  public:
   virtual ~Spool() = default;
 
-  // Numbers the fact and writes it. On error the fact is kept in memory, and sent; it is written
-  // with the next one, so that a success means that all facts so far are in the file.
+  // Numbers the fact and writes it. After an error the fact stays in memory and is sent, and is
+  // written with the next one. So success means that all facts so far are in the file.
   virtual Result<void> add_state(wire::StateFact fact) = 0;
   virtual void add_logs(std::vector<wire::LogLine> lines) = 0;
   virtual void add_metrics(std::vector<wire::MetricPoint> points) = 0;
 
-  // The oldest fact of the track that was not taken since it was added or rewound, numbered.
+  // Returns the oldest fact of the track that was not taken since it was added or rewound,
+  // numbered.
   virtual std::optional<wire::StateFact> take_state() = 0;
   virtual std::optional<std::string> take_data() = 0;  // an encoded LogBatch or MetricBatch
-  // After a Welcome: acknowledges what the server has; all else will be taken again.
+  // Acknowledges the facts that the server has, after a Welcome. All others will be taken again.
   virtual void rewind(uint64_t state_acknowledged, uint64_t data_acknowledged) = 0;
   virtual void acknowledge(wire::Track track, uint64_t number) = 0;
 
   virtual bool states_empty() const = 0;  // every fact is acknowledged
   virtual bool data_empty() const = 0;
   virtual uint64_t data_in_flight_bytes() const = 0;  // taken, not acknowledged
-  // True if facts were found here when it was opened: an agent ran here before.
+  // True if the directory contained facts when it was opened: an agent ran here before.
   virtual bool found_facts() const = 0;
 };
 
-// Tells why data is dropped, for the user.
+// Returns the reason why data is dropped, as text for the user.
 class SpoolReason {
  public:
   virtual ~SpoolReason() = default;
@@ -79,11 +80,11 @@ class SpoolReason {
 Result<std::unique_ptr<Spool>> open_spool(Files& files, const std::string& directory, Clock& clock,
                                           SpoolReason& why, const SpoolLimits& limits = {});
 
-// Returns the records of one file's bytes, up to the first torn or invalid one. Pure; for
-// open_spool and its fuzzer.
+// Returns the records of one file, up to the first incomplete or invalid one. Pure; for open_spool
+// and its fuzzer.
 struct SpoolRecords {
   std::vector<std::string_view> payloads;
-  size_t whole_bytes = 0;  // the offset of the first torn or invalid one
+  size_t whole_bytes = 0;  // the offset of the first incomplete or invalid record
 };
 inline constexpr size_t kSpoolHeaderBytes = 8;  // of a record: length and CRC
 SpoolRecords read_spool_records(std::string_view bytes);

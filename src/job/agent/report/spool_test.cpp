@@ -83,8 +83,8 @@ TEST_F(SpoolTest, DataIsResentWithItsNumbers) {
   EXPECT_TRUE(spool->data_empty());
 }
 
-// A partly written fact stood before all later ones, and the next agent found none of them. A
-// missing one left a gap, and the server refused all later ones.
+// Without the repair, a partly written fact would hide all later ones from the next agent, and a
+// missing one would leave a gap, at which the server rejects all later ones.
 TEST_F(SpoolTest, KeepsAllFactsUpToTheLastAcceptedOneOnAFailingDisk) {
   for (const int error_number : {EIO, ENOSPC}) {
     for (uint64_t nth = 1;; ++nth) {
@@ -122,7 +122,7 @@ TEST_F(SpoolTest, KeepsAllFactsUpToTheLastAcceptedOneOnAFailingDisk) {
 }
 
 // Neither the write nor the cut succeeds at first.
-TEST_F(SpoolTest, CutsOffATornFactWhenTheDiskRecovers) {
+TEST_F(SpoolTest, RemovesAnIncompleteFactWhenTheDiskRecovers) {
   class Twice final : public FileFaults {
    public:
     FileFault before(FileStep step, const std::string&, size_t bytes) override {
@@ -193,7 +193,7 @@ TEST_F(SpoolTest, ABatchLargerThanAFrameIsReportedAsDropped) {
   EXPECT_EQ(take(*spool), "3:after");
 }
 
-TEST_F(SpoolTest, AcknowledgedSegmentsLeaveTheDisk) {
+TEST_F(SpoolTest, RemovesAcknowledgedSegments) {
   SpoolLimits limits;
   limits.segment_bytes = 100;
   auto spool = open(limits);
@@ -206,9 +206,9 @@ TEST_F(SpoolTest, AcknowledgedSegmentsLeaveTheDisk) {
             3u);  // the version, the state file, the segment being written
 }
 
-// An agent may die at any byte of a write: whole records are read again, the rest is not, and
-// writing continues there.
-TEST_F(SpoolTest, ACrashAtAnyByteLosesOnlyTheTornEnd) {
+// An agent may be killed at any byte of a write: complete records are read again, an incomplete one
+// is not, and writing continues in its place.
+TEST_F(SpoolTest, ACrashAtAnyByteLosesOnlyTheIncompleteRecord) {
   {
     auto spool = open();
     for (const char* text : {"a", "bb", "ccc"}) ASSERT_TRUE(spool->add_state(fact(text)));
@@ -261,7 +261,7 @@ TEST_F(SpoolTest, ContinuesASpoolOfTheFirstRelease) {
       << refused.error().message;
 }
 
-TEST_F(SpoolTest, AFactOfALaterVersionIsSkipped) {
+TEST_F(SpoolTest, SkipsFactsOfLaterVersions) {
   ASSERT_TRUE(open()->add_state(fact("a")));
   const std::string path = directory_.path() + "/state";
   ASSERT_TRUE(os::write_file(path, *os::read_file(path) + spool_record("\x7f later")));
@@ -281,7 +281,7 @@ TEST_F(SpoolTest, GoldenBytes) {
             "313233343536373839");
 }
 
-TEST_F(SpoolTest, AFlippedBitEndsTheReading) {
+TEST_F(SpoolTest, ReadsUpToARecordWithAFlippedBit) {
   const std::string records = spool_record("first") + spool_record("second");
   for (size_t bit = 0; bit < records.size() * 8; ++bit) {
     std::string flipped = records;

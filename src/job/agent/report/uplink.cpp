@@ -66,7 +66,7 @@ void Uplink::points(std::vector<wire::MetricPoint> points) {
 
 void Uplink::say(const std::string& text) { lines({{clock_.now(), "trainyard: " + text}}); }
 
-void Uplink::say_now(const wire::Message& message) {
+void Uplink::send_now(const wire::Message& message) {
   std::shared_ptr<net::Link> link;
   {
     const MutexLock lock(mutex_);
@@ -88,7 +88,7 @@ void Uplink::offer(std::function<wire::Idle()> message) {
 void Uplink::wake() {
   {
     const MutexLock lock(mutex_);
-    news_ = true;
+    send_requested_ = true;
   }
   changed_.notify_all();
 }
@@ -125,7 +125,7 @@ void Uplink::loop() {
     auto client = connect_(std::move(events));
     bool was_welcomed = false;
     if (client) {
-      serve();
+      run_connection();
       client->reset();  // joins its thread: no event of this connection follows
     } else {
       log(Level::debug, "agent", "cannot reach the server", {{"error", client.error().message}});
@@ -145,30 +145,32 @@ void Uplink::loop() {
   }
 }
 
-void Uplink::serve() {
+void Uplink::run_connection() {
   MutexLock lock(mutex_);
   if (!changed_.wait_for(lock, kWelcomeWaitMax, [&]() REQUIRES(mutex_) {
         return stopping_ || refused_ || closed_ || welcomed_;
       }))
     return;
-  news_ = true;
+  send_requested_ = true;
   while (!stopping_ && !refused_ && !closed_) {
-    if (news_ && link_) {
-      news_ = false;
+    if (send_requested_ && link_) {
+      send_requested_ = false;
       const auto link = link_;
-      send_what_waits(*link);
+      send_pending(*link);
       continue;
     }
-    const auto ready = [&]() REQUIRES(mutex_) { return stopping_ || refused_ || closed_ || news_; };
+    const auto ready = [&]() REQUIRES(mutex_) {
+      return stopping_ || refused_ || closed_ || send_requested_;
+    };
     if (held_) {
-      if (!changed_.wait_for(lock, kFinalFactHoldMax / 10, ready)) news_ = true;
+      if (!changed_.wait_for(lock, kFinalFactHoldMax / 10, ready)) send_requested_ = true;
     } else {
       changed_.wait(lock, ready);
     }
   }
 }
 
-void Uplink::send_what_waits(net::Link& link) {
+void Uplink::send_pending(net::Link& link) {
   if (offer_ && !std::exchange(offered_, true)) link.send(wire::encode(offer_()));
   if (held_ && (spool_.data_empty() || clock_.monotonic() - held_since_ > kFinalFactHoldMax)) {
     link.send(wire::encode(*held_));
@@ -225,7 +227,7 @@ void Uplink::on_frame(uint64_t connection, const std::shared_ptr<net::Link>& lin
     } else if (std::holds_alternative<wire::Refused>(*message)) {
       refused_ = true;
     }
-    news_ = true;
+    send_requested_ = true;
   }
   changed_.notify_all();
   deliver_(std::move(*message));

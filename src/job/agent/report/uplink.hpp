@@ -1,9 +1,9 @@
-// Connects the agent to the server: sends spooled facts until they are acknowledged, over as many
-// connections as that takes, and delivers the server's messages.
+// Connects the agent to the server: sends spooled facts until they are acknowledged, over any
+// number of connections, and delivers the server's messages.
 //
-// The server may be unavailable for hours: it is called again forever, with growing pauses. A final
-// fact (finished, failed) is held until the log before it is acknowledged, so that a finished job
-// has its complete log; but not longer than kFinalFactHoldMax.
+// The server may be unavailable for hours: the agent tries to connect forever, with growing pauses.
+// A final fact (finished, failed) is held until the log before it is acknowledged, so that a
+// finished job has its complete log, but for at most kFinalFactHoldMax.
 //
 // Threads: state(), lines(), points(), say(), offer() and stop() from anywhere; `deliver`
 //          is called on the link's thread, one message at a time, and must not block.
@@ -26,11 +26,12 @@
 
 namespace trainyard::agent {
 
-// The pause before calling the server again doubles from the first to the last, plus up to half of
-// it by chance, so that the agents of a big gang do not call at once after an outage.
+// The pause before the next connection doubles from the minimum to the maximum. A random part of up
+// to half of it is added, so that the agents of a large gang do not connect at once after an
+// outage.
 inline constexpr Duration kReconnectPauseMin = 20ms;
 inline constexpr Duration kReconnectPauseMax = 2s;
-// A connection without a Welcome by then is stuck, and is closed.
+// A connection is closed if no Welcome arrives within this time.
 inline constexpr Duration kWelcomeWaitMax = 10s;
 // Data sent and not acknowledged: enough to fill the network, far below the link's own limit of
 // unsent bytes.
@@ -39,7 +40,8 @@ inline constexpr uint64_t kDataWindowBytes = 8 << 20;
 // must not keep jobs from ending.
 inline constexpr Duration kFinalFactHoldMax = 30s;
 
-// Tells whether the server is connected; outlives spool and uplink, which both refer to it.
+// Presence is the state of the connection to the server. It outlives spool and uplink, which both
+// refer to it.
 class Presence final : public SpoolReason {
  public:
   std::string reason() override;
@@ -58,24 +60,24 @@ class Uplink final : public Facts {
 
   void start();
   void stop();
-  // Waits until all facts are acknowledged, at most so long, and returns whether they are.
+  // Waits until all facts are acknowledged. Returns false if `at_most` passed before.
   bool wait_acknowledged(Duration at_most);
 
   void state(wire::StateFact fact) override;
   void lines(std::vector<wire::LogLine> lines) override;
   void points(std::vector<wire::MetricPoint> points) override;
   void say(const std::string& text) override;
-  // Says Idle before the next final fact, and again on each later link; `message` is called when it
-  // is sent. Not to a server of version 1.
+  // Sends the Idle of `message` before the next final fact, and again on each later link; `message`
+  // is called when it is sent. No effect with a server of version 1.
   void offer(std::function<wire::Idle()> message);
-  // Sends at once, neither numbered nor spooled; dropped when there is no link.
-  void say_now(const wire::Message& message);
+  // Sends the message at once, neither numbered nor spooled; drops it when there is no link.
+  void send_now(const wire::Message& message);
 
  private:
   void loop();
-  void serve();  // until the connection closes
+  void run_connection();  // until it closes
   // Releases the mutex while the spool's files are read and frames are sent.
-  void send_what_waits(net::Link& link) REQUIRES(mutex_);
+  void send_pending(net::Link& link) REQUIRES(mutex_);
   void on_frame(uint64_t connection, const std::shared_ptr<net::Link>& link,
                 const std::string& frame);
   void wake();
@@ -93,15 +95,15 @@ class Uplink final : public Facts {
   ConditionVariable changed_;
   bool stopping_ GUARDED_BY(mutex_) = false;
   bool refused_ GUARDED_BY(mutex_) = false;
-  uint64_t connection_ GUARDED_BY(mutex_) = 0;  // events of earlier ones are ignored
-  // shared with the transport, which frees it last
+  uint64_t connection_ GUARDED_BY(mutex_) = 0;  // events of earlier connections are ignored
+  // Shared with the transport, which frees it last.
   std::shared_ptr<net::Link> link_ GUARDED_BY(mutex_);
   bool welcomed_ GUARDED_BY(mutex_) = false;
   bool closed_ GUARDED_BY(mutex_) = false;
-  bool news_ GUARDED_BY(mutex_) = false;  // there may be something to send
+  bool send_requested_ GUARDED_BY(mutex_) = false;  // there may be messages to send
   std::function<wire::Idle()> offer_ GUARDED_BY(mutex_);
   bool offered_ GUARDED_BY(mutex_) = false;  // on this link
-  // a final fact, waiting for the log before it
+  // A final fact that waits for the log before it.
   std::optional<wire::StateFact> held_ GUARDED_BY(mutex_);
   std::chrono::nanoseconds held_since_ GUARDED_BY(mutex_){};
 

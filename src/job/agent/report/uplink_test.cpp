@@ -142,7 +142,7 @@ TEST_F(UplinkTest, FactsArriveOnceAndInOrder) {
   }));
 }
 
-TEST_F(UplinkTest, AServerGetsTheRestAfterAnOutage) {
+TEST_F(UplinkTest, SendsTheRestAfterAnOutage) {
   uplink_->state(fact(HostState::preparing));
   ASSERT_TRUE(uplink_->wait_acknowledged(60s));
   server_.close();

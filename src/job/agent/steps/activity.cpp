@@ -1,5 +1,5 @@
-// Makes the activity table of the host, and mounts it into its container. The job may write any
-// number of bytes to it: it lies on the job's volume, or in a file system of its own size.
+// Makes the activity table of the host and mounts it into the container. The job may write any
+// number of bytes to it, so it is on the job's volume or in a file system of limited size.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,10 +16,10 @@ namespace {
 
 constexpr const char* kTableInside = "/opt/trainyard/activity";
 constexpr mode_t kTableMode = 0666;  // for any user of the image
-constexpr uint64_t kFilesMax = 4;    // the root directory and the table, with some to spare
+constexpr uint64_t kFilesMax = 4;    // the root directory and the table, with a margin
 
-// A reused container has the table mounted already, so it is emptied, not replaced. Its blocks are
-// reserved: ranks map it, and a full volume would kill them.
+// Makes or empties the table. It is not replaced, since a reused container has it mounted already.
+// Its blocks are reserved: ranks map it, and a full volume would kill them.
 Result<os::File> make_table(const StepContext& context, const std::string& directory,
                             const std::string& path) {
   TRY(os::make_directories(directory));
@@ -45,7 +45,8 @@ std::optional<Failure> open_activity(StepContext& context) {
   mount.source = path;
   mount.destination = kTableInside;
   mount.read_only = false;
-  // Older kernels cannot map a tmpfs to other ids. The file's mode admits every user.
+  // Ignores an error: older kernels cannot map a tmpfs to other ids, and the file's mode allows any
+  // user.
   if (context.writes_to_memory_only())
     mount.set_owner = [](const containers::PosixIdentity&) { return ok(); };
   context.mounts.push_back(std::move(mount));

@@ -36,7 +36,7 @@ std::string output_key_of(std::string model_key) {
   return model_key + std::string(kOutputTar);
 }
 
-// Uploads without an archive: each file becomes an object.
+// Uploads files without an archive: each file becomes an object.
 class LooseFiles final : public TarWriter {
  public:
   LooseFiles(StepContext& context, objects::Location below, JobLog& job_log)
@@ -57,7 +57,7 @@ class LooseFiles final : public TarWriter {
     for (uint64_t left = entry.bytes; left > 0;) {
       const auto wanted = std::span(buffer_).first(std::min<uint64_t>(left, buffer_.size()));
       size_t got = TRY(content(wanted));
-      if (got == 0) {  // it became shorter meanwhile
+      if (got == 0) {  // the file became shorter
         std::fill(wanted.begin(), wanted.end(), '\0');
         got = wanted.size();
       }
@@ -77,7 +77,7 @@ class LooseFiles final : public TarWriter {
   std::vector<char> buffer_;
 };
 
-// Uploads each file of the union as an object below `to`.
+// Uploads each file of all hosts as an object below `to`.
 Result<void> put_files(StepContext& context, const objects::Location& to,
                        const std::function<Result<void>(Artifact&)>& fill) {
   JobLog job_log([&](const std::string& text) { context.world.facts.say(text); });
@@ -95,7 +95,7 @@ Result<void> put_archive(StepContext& context, const objects::Location& to, Comp
   options.content_type =
       compression == Compression::gzip ? "application/x-gzip" : "application/x-tar";
   const auto writer = TRY(context.world.objects.put(to.bucket, to.key, options));
-  ProgressMeter progress("upload " + to.key.substr(to.key.rfind('/') + 1), context.world.say_now,
+  ProgressMeter progress("upload " + to.key.substr(to.key.rfind('/') + 1), context.world.send_now,
                          context.world.clock);
   const auto tar = TRY(write_tar(compression, [&](std::span<const char> bytes) -> Result<void> {
     TRY(context.interruption.check());
@@ -146,7 +146,7 @@ Result<void> put_own_output(StepContext& context, const Tree& tree,
   return {};
 }
 
-// The first host's part: all staged files, and its own.
+// Uploads the first host's files merged with all staged files.
 Result<void> put_union(StepContext& context, const Tree& tree, const objects::Location& output) {
   const auto staged = context.run.peers.value_or(std::vector<std::string>{});
   const auto fill = [&](const char* directory, bool of_model) {
@@ -243,7 +243,8 @@ std::optional<Failure> upload_artifacts(StepContext& context) {
       return put_union(context, tree, output);
     });
   }
-  // The next attempt starts from checkpoints and makes all of it again.
+  // After an interruption nothing is uploaded: the next attempt starts from checkpoints and makes
+  // the results again.
   if (context.run.stop == domain::StopCause::interrupted) {
     if (context.run.staged_model.empty()) return {};
     return upload(context, [&](const Tree&, const objects::Location& output) -> Result<void> {

@@ -1,7 +1,7 @@
-// Provides input channels: directories of shared file systems, mounted at
-// /opt/ml/input/data/<channel>; objects below /opt/ml/input/data/<channel>/, with a manifest next
-// to it, mounted and fetched as they are read, or copied; or streamed through FIFOs
-// /opt/ml/input/data/<channel>_<epoch>.
+// Provides the input channels below /opt/ml/input/data. A directory of a shared file system is
+// mounted at <channel>. Objects are below <channel>/, with a manifest next to it: mounted and
+// fetched as they are read, or copied. In Pipe mode they are streamed through the FIFOs
+// <channel>_<epoch>.
 #include "agent/files/channels.hpp"
 
 #include <utility>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kInput = "input/data";
 
-// The machine's, next to its cache.
+// The machine's marks of listings, next to its cache.
 const ListingMarks* listing_marks(StepContext& context) {
   if (!context.listing_marks && context.world.cache != nullptr)
     context.listing_marks = std::make_unique<ListingMarks>(
@@ -49,7 +49,8 @@ ChannelMounts& mounts_of(StepContext& context) {
   return *context.channel_mounts;
 }
 
-// The directory of a channel in the container is a mount of what is mounted here.
+// Adds the mount of a channel's directory in the container; its source is the mount on this
+// machine.
 containers::Mount container_mount(const StepContext& context, const domain::Channel& channel) {
   containers::Mount mount;
   mount.source = context.path(kFileSystems + ("/" + channel.name));
@@ -80,7 +81,8 @@ Result<void> copy_share(StepContext& context, const domain::Channel& channel,
   return write_manifest(context, channel, share);
 }
 
-// The container's own ids are known when it starts.
+// Mounts a channel in File mode. The container sets the owner of the files when it starts: only
+// then are its ids known.
 Result<void> mount_files(StepContext& context, const domain::Channel& channel,
                          const ListedShare& share) {
   auto mount = container_mount(context, channel);
@@ -103,7 +105,7 @@ FileModeChoice choice_for(const StepContext& context, const domain::Channel& cha
 
 Result<void> bring_files(StepContext& context, const domain::Channel& channel, const Slot& slot) {
   auto choice = choice_for(context, channel);
-  ProgressMeter progress("channel " + channel.name, context.world.say_now, context.world.clock);
+  ProgressMeter progress("channel " + channel.name, context.world.send_now, context.world.clock);
   TRY(with_store(context, "channel " + channel.name, [&]() -> Result<void> {
     auto share = TRY(list_share_of(context, channel, slot));
     if (choice.mounts) TRY(complete(context.world.objects, share.downloads, context.interruption));
@@ -126,7 +128,7 @@ Result<void> copy_instead(StepContext& context, const domain::Channel& channel, 
                           const std::string& why) {
   context.world.facts.say("channel " + channel.name +
                           ": FastFile mode is not available, copying as in File mode: " + why);
-  ProgressMeter progress("channel " + channel.name, context.world.say_now, context.world.clock);
+  ProgressMeter progress("channel " + channel.name, context.world.send_now, context.world.clock);
   TRY(with_store(context, "channel " + channel.name, [&]() -> Result<void> {
     const auto share = TRY(list_share_of(context, channel, slot));
     return copy_share(context, channel, share, progress);
@@ -154,7 +156,8 @@ Result<void> mount_fast_file(StepContext& context, const domain::Channel& channe
   return write_manifest(context, channel, share);
 }
 
-// Listed now, so that errors are reported before the process runs; streamed once the FIFOs exist.
+// Lists a channel in Pipe mode, so that errors are reported before the process runs. Streaming
+// starts with the step "pipes".
 Result<void> prepare_pipe(StepContext& context, const domain::Channel& channel, const Slot& slot,
                           const std::string& doing) {
   std::optional<data::Contents> contents;
@@ -169,12 +172,13 @@ Result<void> prepare_pipe(StepContext& context, const domain::Channel& channel, 
       context.world.objects, context.world.clock, context.ml(kInput), channel.name,
       std::move(*contents), data::Deal{channel.shuffle_seed, sharded, slot.host, slot.hosts}, form,
       [&context, doing](const Error& error) {
-        context.input_failure.tell(failure_of(error, doing));
+        context.input_failure.record(failure_of(error, doing));
       }));
   return {};
 }
 
-// The mount is ours, on a path that no job can change; the container gets it from there.
+// Mounts a shared file system on a path that no job can change, and adds its mount in the
+// container.
 Result<void> mount_channel(StepContext& context, const domain::Channel& channel) {
   const auto& source = *channel.file_system;
   const auto root = context.order.file_systems.find(source.id);
@@ -210,7 +214,7 @@ std::optional<Failure> bring_channels(StepContext& context) {
     const auto slot = slot_of(channel, spec.groups, context.order.host);
     if (!slot) continue;
     const std::string doing = "Data download failed: channel " + channel.name;
-    // AWS's pattern for names allows dots; these two names are directories already.
+    // AWS's pattern for names allows "." and "..", which cannot be names of directories.
     if (channel.name == "." || channel.name == "..") {
       return Failure{domain::Fault::client, doing + ": invalid name for a directory"};
     }

@@ -13,11 +13,12 @@ namespace {
 
 constexpr const char* kIntermediate = "output/intermediate";
 
-// those outside of /opt/ml: mounted at the requested path
+// The workspace's directory for synced directories outside of /opt/ml, which are mounted at the
+// requested path.
 constexpr const char* kCheckpoints = "checkpoints";
 constexpr const char* kTensorboard = "tensorboard";
 
-// Event files may change at any time, and no reader looks more often.
+// Event files may change at any time; readers do not read them more often than this.
 constexpr Duration kTensorboardInterval = 5s;
 
 std::unique_ptr<CheckpointSync> make_sync(StepContext& context, SyncSettings settings, Tree base) {
@@ -50,13 +51,14 @@ Result<std::unique_ptr<CheckpointSync>> make_sync_of(StepContext& context,
   return make_sync(context, std::move(settings), std::move(tree));
 }
 
-// Aborts unfinished uploads of a killed agent: they are never objects, but use space in the store.
+// Aborts unfinished uploads of a killed agent: they never become objects, but use space in the
+// store.
 void remove_unfinished_uploads(StepContext& context, const objects::Location& below) {
   if (context.order.attempt.number <= 1) return;
   const auto uploads = context.world.objects.list_uploads(below.bucket, below.key);
   if (!uploads) return;
   for (const auto& upload : *uploads) {
-    // This attempt's other hosts may upload already.
+    // Later uploads belong to other hosts of this attempt.
     if (upload.started >= context.order.created) continue;
     if (auto aborted =
             context.world.objects.abort_upload(below.bucket, upload.key, upload.upload_id);
@@ -83,14 +85,14 @@ std::optional<Failure> restore_checkpoints(StepContext& context) {
   return {};
 }
 
-// The files of earlier attempts stay in the store, and are not brought back.
+// Makes the directory. The files of earlier attempts stay in the store and are not downloaded.
 std::optional<Failure> make_tensorboard_directory(StepContext& context) {
   const auto& tensorboard = context.order.spec.tensorboard;
   if (!tensorboard) return {};
   const std::string doing = "TensorBoard output cannot be uploaded to " + tensorboard->uri;
   SyncSettings settings;
   settings.rules = {.deletions = false, .event_files = true};
-  settings.marks = false;  // TensorBoard would take them for event files
+  settings.marks = false;  // TensorBoard would read markers as event files
   settings.interval = kTensorboardInterval;
   auto made = make_sync_of(context, *tensorboard, kTensorboard, std::move(settings));
   if (!made) return failure_of(made.error(), doing);
@@ -109,7 +111,7 @@ std::optional<Failure> start_syncs(StepContext& context) {
     settings.directory = kIntermediate;
     settings.place = std::string(contract::kBase) + "/" + kIntermediate;
     settings.to = {to->bucket, to->key + context.order.job.name + "/output/intermediate/"};
-    settings.rules.deletions = false;  // as with SageMaker's own toolkit
+    settings.rules.deletions = false;  // as SageMaker's own toolkit does
     settings.marks = false;
     auto base = context.ml_tree->below("");
     if (!base) return failure_of(base.error(), "opening the host's directories");
@@ -119,8 +121,8 @@ std::optional<Failure> start_syncs(StepContext& context) {
   return {};
 }
 
-// The last sync, before the host reports that it has drained: so a following attempt finds
-// everything. Files that cannot be copied fail the job, but not before its artifacts are uploaded.
+// Makes the last sync before the host reports that it has drained, so that the next attempt finds
+// all files. Files that cannot be copied fail the job, but only after its artifacts are uploaded.
 std::optional<Failure> finish_syncs(StepContext& context) {
   for (auto& sync : context.syncs) {
     auto finished = with_store(context, sync->settings().place, [&]() -> Result<void> {

@@ -1,4 +1,4 @@
-// Writes the files of the training contract, and the container's files of /etc.
+// Writes the files of the training contract and the container's files below /etc.
 #include "contract/contract.hpp"
 
 #include "agent/job_config.hpp"
@@ -11,8 +11,7 @@ namespace {
 
 Result<void> write_training_files(StepContext& context) {
   const auto config = host_config(context.order);
-  // Writable for any user that an image may run as: SageMaker's own toolkit writes below
-  // /opt/ml/input.
+  // Writable for any user of the image: SageMaker's own toolkit writes below /opt/ml/input.
   for (const auto& directory : contract::directories(config)) {
     TRY(context.ml_tree->make(directory));
     TRY(context.ml_tree->set_mode(directory, 0777));

@@ -1,5 +1,5 @@
-// Opens the job's endpoints for the API, the object store and its keys, and writes the file by
-// which old clients find the first two.
+// Opens the job's endpoints for the API, the object store and the job's keys, and writes
+// endpoints.json, from which old clients read the addresses of the API and the store.
 #include "agent/endpoints.hpp"
 
 #include "agent/steps.hpp"

@@ -1,4 +1,4 @@
-// Clears the memory of the host's GPUs: data of an earlier job before the process starts, and this
+// Clears the memory of the host's GPUs: an earlier job's data before the process starts, and this
 // job's data after its end.
 #include "agent/steps.hpp"
 #include "base/log.hpp"
@@ -6,8 +6,8 @@
 namespace trainyard::agent {
 namespace {
 
-// The job no longer holds them. A GPU that cannot be cleared is not assigned to another job: the
-// launcher and `doctor` read its mark.
+// Clears the GPUs after the job. One that cannot be cleared is marked: the launcher assigns it to
+// no other job, and `trainyard doctor` reports it.
 void clear_claimed(StepContext& context) {
   for (const auto& device : context.claimed_gpus)
     if (auto cleared = context.world.gpu_marks->release(device); !cleared) {
@@ -26,7 +26,7 @@ std::optional<Failure> claim_gpus(StepContext& context) {
   if (!context.world.gpu_marks) return {};
   for (const auto& device : context.place.devices) {
     if (!containers::is_gpu(device)) continue;
-    // The job gets other GPUs: this one is left out from now on.
+    // The next attempt gets other GPUs: this one is not assigned from now on.
     if (auto claimed = context.world.gpu_marks->claim(device); !claimed)
       return Failure{domain::Fault::lost,
                      "data of another job in the memory of a GPU could not be cleared: " +

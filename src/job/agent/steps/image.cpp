@@ -1,5 +1,5 @@
-// Prepares the image of a host. A runtime is the machine's own system and needs no preparation;
-// other images are pulled and unpacked.
+// Prepares the image of a host: pulls and unpacks it. A runtime is the machine's own system and
+// needs no preparation.
 #include "containers/image.hpp"
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 namespace trainyard::agent {
 namespace {
 
-// Progress is reported at most this often, since each report is a record in the server's ledger.
+// The shortest interval between reports of progress: each is a record in the server's ledger.
 constexpr Duration kPullReportInterval = 2s;
 
-// Programs that scripts and SageMaker's SDK call. Debian's python3 has no `python`. The torchrun of
-// its python3-torch fails: since Python 3.11 a flag does not list its empty value, which torch
-// before 2.0 looks for. Programs of /usr/local come first.
+// Programs that scripts and SageMaker's SDK call. Debian's python3 has no `python`, and the
+// torchrun of its python3-torch fails: torch before 2.0 searches the values of a Flag for an empty
+// one, which Python 3.11 no longer lists. Programs in /usr/local take precedence.
 struct RuntimeProgram {
   const char* name;
   const char* text;
@@ -41,7 +41,7 @@ sys.exit(main())
 constexpr const char* kRuntimeProgramsInside = "/opt/trainyard/programs";
 constexpr std::string_view kSystemPrograms = ":/usr/sbin";  // in a PATH
 
-// Requires: the image's environment is complete.
+// Adds the programs above. Requires: the image's environment is complete.
 Result<void> add_runtime_programs(StepContext& context) {
   const std::string directory = context.path(kPrograms);
   TRY(os::make_directories(directory, 0755));
@@ -55,8 +55,8 @@ Result<void> add_runtime_programs(StepContext& context) {
   if (path.empty()) path = contract::kUsualPath;
   path.insert(std::min(path.find(kSystemPrograms), path.size()),
               std::string(":") + kRuntimeProgramsInside);
-  // Distributions reserve the system's packages for their own tools. A job sees them read-only and
-  // installs into its own home, so `pip install` may do what it does in an image.
+  // Allows `pip install` as in an image. Distributions reserve the system's packages for their own
+  // tools, but a job sees these read-only and installs into its own home.
   context.image.environment.try_emplace("PIP_BREAK_SYSTEM_PACKAGES", "1");
   return {};
 }

@@ -16,12 +16,12 @@ namespace trainyard::agent {
 namespace {
 
 constexpr const char* kCaInside = "/etc/trainyard-ca.pem";
-// Limit of processes and threads, by the size of the instance: loaders and BLAS start some dozen
-// per cpu; a fork bomb is stopped long before the machine's own limit (32,768 or more).
+// The limit of processes and threads, by the size of the instance: loaders and BLAS start some
+// dozen per CPU, and a fork bomb stops far below the machine's own limit (32,768 or more).
 constexpr double kProcessesPerCpu = 1024;
 constexpr long long kProcessesLeast = 4096, kProcessesMost = 65536;
-// After the end of the last process the pipe holds at most its capacity; reading that takes no
-// longer.
+// The time limit for reading the pipe after the end of the last process: then it contains at most
+// its capacity.
 constexpr Duration kDrainLogMax = 10s;
 
 containers::Mount bound(std::string source, std::string destination, bool read_only) {
@@ -66,7 +66,7 @@ containers::ContainerSpec container_spec(StepContext& context) {
   if (order.spec.contract == domain::Contract::training)
     spec.mounts.push_back(bound(context.ml(), std::string(contract::kBase), false));
   spec.mounts.insert(spec.mounts.end(), context.mounts.begin(), context.mounts.end());
-  // Writable, since some MPI images add hosts; but not where they lie on the machine's own disk.
+  // Writable, since some MPI images add hosts, unless the file is on the machine's own disk.
   for (const std::string name : {"etc/hosts", "etc/resolv.conf"})
     spec.mounts.push_back(
         bound(context.writable_path(name), "/" + name, context.writes_to_memory_only()));
@@ -83,7 +83,7 @@ containers::ContainerSpec container_spec(StepContext& context) {
                        : containers::command_line(context.image.entrypoint, order.spec.entrypoint,
                                                   order.spec.arguments);
   if (context.runs_script) {
-    // Replaces the image's `train`, which it does not have.
+    // Entry runs in place of the program `train`, which the image lacks.
     spec.arguments = containers::command_line(context.image.entrypoint, {},
                                               {std::string(contract::kEntryInside)});
     spec.mounts.push_back(
@@ -100,11 +100,12 @@ containers::ContainerSpec container_spec(StepContext& context) {
   spec.memory_bytes = order.share.memory_bytes;
   spec.pids_max = std::clamp(std::llround(order.share.cpus * kProcessesPerCpu), kProcessesLeast,
                              kProcessesMost);
-  // Half of its memory, as machines have by default: PyTorch's loaders die of bus errors in the
-  // usual 64 MiB.
+  // /dev/shm has half of the memory, as on machines by default: in the 64 MiB of container engines
+  // PyTorch's data loaders end with bus errors.
   if (order.share.memory_bytes > 0)
     spec.shared_memory_bytes = static_cast<uint64_t>(order.share.memory_bytes) / 2;
-  // Its ephemeralStorage; the volume of other jobs is /opt/ml.
+  // A plain job's ephemeralStorage limits the layer over the image; the volume of other jobs is
+  // /opt/ml.
   if (order.spec.contract == domain::Contract::plain)
     spec.scratch_bytes_max = uint64_t(std::max<int64_t>(order.spec.volume_gib, 0)) << 30;
   spec.user_id = context.image.user_id;
@@ -115,14 +116,14 @@ containers::ContainerSpec container_spec(StepContext& context) {
   return spec;
 }
 
-// Settings that have no effect are in the log of the host that decides, once for each attempt.
+// Logs the settings that have no effect, once for each attempt: on the main host, or the first one.
 void say_notes(StepContext& context) {
   const domain::JobSpec& spec = context.order.spec;
   if (context.order.host != spec.main_host().value_or(0)) return;
   for (const std::string& note : spec.notes) context.world.facts.say(note);
 }
 
-// Requested properties that this machine does not enforce are in the job's log, and in its status.
+// Reports the requested properties that this machine does not enforce, in the job's log and status.
 void say_what_is_withheld(StepContext& context) {
   if (context.world.await_volume && !context.volume_limited)
     context.done.notice = std::string(size_member(context)) + " is not enforced";
@@ -153,7 +154,7 @@ std::optional<Failure> start_process(StepContext& context) {
         {domain::Fault::client,
          "The container cannot be started: neither the job nor its image names a command: give "
          "the job one"});
-  // The image's own user owns /opt/ml, as far as it is this host's own copy.
+  // The image's user owns those parts of /opt/ml that are this host's own copy.
   if (context.order.spec.contract == domain::Contract::training &&
       (spec.user_id != 0 || spec.group_id != 0))
     if (auto given = os::give_tree(context.ml(), spec.user_id, spec.group_id); !given)
@@ -174,10 +175,8 @@ std::optional<Failure> start_process(StepContext& context) {
 }
 
 std::optional<Failure> drain_log(StepContext& context) {
-  context
-      .container
-      // ends what the first process left behind, and with it the last writers of the pipe
-      .reset();
+  // Ends the processes that the first one left: they may still write to the pipe.
+  context.container.reset();
   context.pump->finish(kDrainLogMax);
   return {};
 }

@@ -1,4 +1,4 @@
-// Prepares script mode: the user's sources, and the file that entry reads.
+// Prepares script mode: fetches the user's sources and writes the config that entry reads.
 #include "agent/sources.hpp"
 
 #include <sys/stat.h>
@@ -25,7 +25,7 @@ Source source_of(const os::File& file) {
 }
 
 Result<void> fetch(StepContext& context, const std::string& archive) {
-  TRY(os::remove_all(context.ml(kCode)));  // of an attempt that an outage of the store ended
+  TRY(os::remove_all(context.ml(kCode)));  // from a try that an outage of the store ended
   const auto directory = TRY(context.ml_tree->make(kCode));
   if (!archive.starts_with("s3://")) {
     const auto file = TRY(context.ml_tree->open_file(archive));
@@ -37,7 +37,7 @@ Result<void> fetch(StepContext& context, const std::string& archive) {
                         context.interruption);
 }
 
-// A folder of its own, which the container's first process may read and empty as any user.
+// Makes a separate directory, which the container's first process can read and empty as any user.
 Result<void> write_entry_file(StepContext& context) {
   const std::string folder = context.writable_path("entry"), file = folder + "/host.json";
   TRY(os::make_directories(folder, 0700));

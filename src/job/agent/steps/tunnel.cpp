@@ -1,4 +1,4 @@
-// Opens the encrypted network between the hosts of a job that requests it.
+// Opens the encrypted network between the hosts of a job that requests encryption.
 #include "agent/steps.hpp"
 #include "base/text.hpp"
 #include "os/files.hpp"
@@ -6,7 +6,7 @@
 namespace trainyard::agent {
 namespace {
 
-// Every line of the table except the machine's own names a host of the gang, in their order.
+// Reads the hosts of the gang, in their order: all lines of the table except the machine's own.
 Result<std::vector<networks::Address>> addresses_in(const std::string& table) {
   std::vector<networks::Address> addresses;
   for (const auto line : split(table, '\n')) {

@@ -1,5 +1,5 @@
-// Provides directories that a Batch job requests: shared ones of the config, and empty ones of this
-// host's own.
+// Provides the directories that a Batch job requests: shared ones from the config, and empty ones
+// of this host.
 #include <sys/stat.h>
 
 #include "agent/steps.hpp"
@@ -9,7 +9,7 @@
 namespace trainyard::agent {
 namespace {
 
-// The mount is ours, on a path that no job can change; the container gets it from there.
+// Mounts a shared directory on a path that no job can change, and adds its mount in the container.
 Result<std::string> mount_shared(StepContext& context, const domain::Volume& volume,
                                  const std::string& place) {
   const auto root = context.order.file_systems.find(volume.name);
@@ -20,7 +20,7 @@ Result<std::string> mount_shared(StepContext& context, const domain::Volume& vol
   return target;
 }
 
-// For any user of the container's processes.
+// Makes an empty directory, writable for any user of the container.
 Result<std::string> make_own(StepContext& context, const std::string& place) {
   const std::string path = context.path(
       std::string(context.volume_limited ? kVolumes : kUnlimitedVolumes) + "/" + place);
@@ -43,7 +43,7 @@ std::optional<Failure> bring_volumes(StepContext& context) {
       context.mounts.push_back(std::move(mount));
       continue;
     }
-    // The same directory again, where it is mounted twice.
+    // A directory that is mounted twice is made once.
     size_t first = 0;
     while (volumes[first].kind != volume.kind || volumes[first].name != volume.name) ++first;
     auto source = volume.kind == domain::VolumeKind::own

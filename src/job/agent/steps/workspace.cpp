@@ -1,4 +1,4 @@
-// Makes the host's own directories, empty: files of an earlier attempt are removed first.
+// Makes the host's directories. Files of an earlier attempt are removed first.
 #include "agent/steps.hpp"
 #include "base/log.hpp"
 #include "os/files.hpp"
@@ -24,7 +24,7 @@ void remove_directories(StepContext& context, std::initializer_list<const char*>
         {{"error", removed.error().message}});
   }
   remove_each(context, names);
-  // A reused container has these mounted.
+  // Keeps the directories that a reused container has mounted.
   if (context.order.reuse_host) return;
   if (context.writes_to_memory_only())
     if (auto unmounted = os::unmount(context.path(kActivity)); !unmounted) {
@@ -37,7 +37,7 @@ void remove_directories(StepContext& context, std::initializer_list<const char*>
 }  // namespace
 
 std::optional<Failure> make_workspace(StepContext& context) {
-  // "ml" is being mounted over, if volumes have a size. A new directory has nothing to remove.
+  // "ml" is left out if volumes have a size: the volume is being mounted on it.
   if (context.died_before || os::exists(context.path("etc")))
     remove_directories(context,
                        {"etc", "image", "checkpoints", "tensorboard", "entry", kUnlimitedVolumes,
@@ -53,8 +53,8 @@ std::optional<Failure> make_workspace(StepContext& context) {
   return {};
 }
 
-// Limits VolumeSizeInGB, or a Batch job's ephemeralStorage. If the machine cannot limit it, the
-// job's log says so. The mount at "ml" stays from now on.
+// Waits for the volume that enforces VolumeSizeInGB, or a Batch job's ephemeralStorage. If the
+// machine cannot enforce it, the job's log says so. The mount at "ml" does not change from now on.
 std::optional<Failure> await_volume(StepContext& context) {
   if (context.world.await_volume) {
     const auto made = context.world.await_volume();
@@ -70,10 +70,10 @@ std::optional<Failure> await_volume(StepContext& context) {
 }
 
 void remove_workspace(StepContext& context) {
-  context.ml_tree.reset();  // else the volume stays busy
+  context.ml_tree.reset();  // otherwise the volume stays busy
   if (context.world.await_volume) (void)context.world.await_volume();
-  // Before anything is removed: files of a mount are not ours to remove. A Batch job has only the
-  // requested mounts, and listing a machine's mounts takes time.
+  // Unmounts before anything is removed: the files of a mount must stay. A Batch job has only the
+  // requested mounts, so its mounts need not be listed, which takes time.
   for (const char* mounts : {kFileSystems, kMountedObjects}) {
     if (!os::exists(context.path(mounts))) continue;
     if (auto unmounted = os::unmount_below(context.path(mounts)); !unmounted) {

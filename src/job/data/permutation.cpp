@@ -1,4 +1,4 @@
-#include "data/order.hpp"
+#include "data/permutation.hpp"
 
 #include <numeric>
 #include <utility>
@@ -8,18 +8,18 @@
 namespace trainyard::data {
 namespace {
 
-// SplitMix64: small, and the same on every platform, which the standard's distributions are not.
-class Dice {
+// SplitMix64: small, and unlike the standard's distributions the same on every platform.
+class SeededRandom {
  public:
-  Dice(uint64_t seed, uint64_t epoch) : state_(seed) {
+  SeededRandom(uint64_t seed, uint64_t epoch) : state_(seed) {
     state_ = next() + epoch * 0x9e3779b97f4a7c15;  // neighbouring epochs are independent
   }
-  // Returns 0 .. sides - 1, uniformly: a value beyond the last multiple of `sides` is drawn again.
-  uint32_t roll(uint32_t sides) {
-    const uint64_t rest = (UINT64_MAX % sides + 1) % sides;
+  // Returns 0 .. bound - 1, uniformly: draws again for values beyond the last multiple of `bound`.
+  uint32_t below(uint32_t bound) {
+    const uint64_t rest = (UINT64_MAX % bound + 1) % bound;
     for (;;) {
       const uint64_t value = next();
-      if (value <= UINT64_MAX - rest) return static_cast<uint32_t>(value % sides);
+      if (value <= UINT64_MAX - rest) return static_cast<uint32_t>(value % bound);
     }
   }
 
@@ -35,12 +35,13 @@ class Dice {
 
 }  // namespace
 
-std::vector<uint32_t> order_of(uint32_t items, std::optional<int64_t> seed, uint64_t epoch) {
+std::vector<uint32_t> permutation_of(uint32_t items, std::optional<int64_t> seed, uint64_t epoch) {
   std::vector<uint32_t> order(items);
   std::iota(order.begin(), order.end(), 0u);
   if (!seed) return order;
-  Dice dice(static_cast<uint64_t>(*seed), epoch);
-  for (uint32_t left = items; left > 1; --left) std::swap(order[left - 1], order[dice.roll(left)]);
+  SeededRandom random(static_cast<uint64_t>(*seed), epoch);
+  for (uint32_t left = items; left > 1; --left)
+    std::swap(order[left - 1], order[random.below(left)]);
   return order;
 }
 
