@@ -11,8 +11,8 @@ namespace {
 
 using namespace domain;
 
-// The legal transitions between phases as AWS documents them. They are written a second time on
-// purpose: the checkers share no code with the code under test.
+// True for the legal transitions between phases, as AWS documents them. They are written a second
+// time on purpose: the checkers share no code with the code under test.
 bool may_follow(Phase from, Phase to) {
   switch (from) {
     case Phase::starting:
@@ -53,13 +53,13 @@ bool within(const Share& part, const Share& whole) {
          part.gpus <= whole.gpus;
 }
 
-// Checks a job whose record was written again after its end.
+// Checks a job with a record that was written again after its end.
 void check_unchanged_after_end(const Job& before, const Job& after) {
   Job but_for_the_pool = after;
   but_for_the_pool.warm_pool = before.warm_pool;
   but_for_the_pool.modified = before.modified;
-  // An agent that died after its last fact and was started again reports more facts, which are
-  // counted.
+  // An agent that was killed after its last fact and started again reports further facts; the
+  // record counts them.
   if (after.attempt() && after.attempts.size() == before.attempts.size())
     for (size_t h = 0; h < after.attempt()->hosts.size() && h < before.attempt()->hosts.size(); ++h)
       but_for_the_pool.attempts.back().hosts[h].facts_applied =
@@ -151,7 +151,7 @@ void Checkers::committed(const ledger::Batch& batch) {
     const HostState state = *parse_host_state(*string_at(command.body, "state"));
     const bool died = state == HostState::draining && command.body.value("exit_code", 0) != 0;
     if (died || state == HostState::failed) first_failed_host_.emplace(*attempt, host);
-    // Facts of a host that was given up have no effect.
+    // Facts of a host that was declared lost have no effect.
     if (state != HostState::running || given_up_.contains({*attempt, host})) continue;
     // The clock of an agent may be ahead.
     const Job* job = durable(attempt->job);
@@ -186,8 +186,8 @@ void Checkers::committed(const ledger::Batch& batch) {
 
 void Checkers::lost(const Json& command) {
   const auto attempt = parse_attempt_id(*string_at(command, "attempt"));
-  // Every host ends within minutes of its stop order, so control may give up a host for this reason
-  // only if it sent no order.
+  // Every host ends within minutes of its stop order, so control may declare a host lost for this
+  // reason only if it sent no order.
   World::check(!string_at(command, "reason")->starts_with("the host did not end"),
                "a host of attempt " + attempt->text() + " got no stop order");
   World::check(!string_at(command, "reason")->starts_with("the host's agent") ||
@@ -365,7 +365,7 @@ void Checkers::allow_failure(JobNumber job, const std::string& why) {
 
 // -- when the world is calm
 
-void Checkers::every_wait_has_a_reason(control::ControlPlane& control) {
+void Checkers::check_pending_reasons(control::ControlPlane& control) {
   for (const auto& job : control.live_jobs()) {
     const auto shown = control.find(job->number);
     if (!shown || (*shown)->state != JobState::waiting || !(*shown)->wait_reason.empty()) {
@@ -390,8 +390,8 @@ std::string Checkers::unfinished(ledger::Ledger& ledger, launch::Launcher& launc
   return "";
 }
 
-void Checkers::at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& logs,
-                          control::test::MemoryMetrics& metrics) {
+void Checkers::check_end(ledger::Ledger& ledger, control::test::MemoryLogs& logs,
+                         control::test::MemoryMetrics& metrics) {
   for (const auto& [number, seen] : durable_) {
     const auto job = ledger.find_job(number);
     World::check(bool(job), "job " + std::to_string(number) + " is lost");

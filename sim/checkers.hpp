@@ -3,8 +3,7 @@
 // answers of the code under test.
 //
 //   nothing acknowledged is lost     jobs of users, facts of agents, log lines
-//   nothing spooled is lost          the next agent finds every fact that an agent wrote, and
-//                                    misreads none
+//   nothing spooled is lost          the next agent reads every fact that an agent wrote, unchanged
 //   nothing runs twice at once       processes of one host of one job
 //   no machine is overcommitted      by the ledger, and by the processes that run
 //   no limit is exceeded             of environments, users' quotas, and quota shares with their
@@ -41,9 +40,10 @@
 
 namespace trainyard::sim {
 
-// Facts arrive, and steps are taken, a little after the times that they contain.
+// The tolerance of checks: facts arrive, and steps are taken, shortly after the times they contain.
 inline constexpr Duration kTimeTolerance = 5s;
-// A server that was suspended when the faults ended plans again within this time.
+// The longest time without a plan: a server that was suspended when the faults ended plans again
+// within it.
 inline constexpr Duration kReasonlessMax = 15min;
 
 // Names a job in messages: "job 7 (mnist)".
@@ -55,8 +55,8 @@ class Checkers {
       : machines_(std::move(machines)), world_(world), server_clock_(server_clock) {}
 
   // Sets the limits that no job may exceed.
-  void must_keep(const std::vector<batch::Resource>& resources,
-                 std::vector<domain::InstanceQuota> quotas);
+  void set_limits(const std::vector<batch::Resource>& resources,
+                  std::vector<domain::InstanceQuota> quotas);
 
   // -- reported to users
   void acknowledged(const domain::Job& job);
@@ -73,7 +73,7 @@ class Checkers {
   void process_started(domain::AttemptId attempt, domain::HostIndex host, const std::string& agent);
   void process_ended(domain::AttemptId attempt, domain::HostIndex host,
                      std::optional<int> code);  // nullopt: the process was removed
-  void machine_came(const launch::Machine& machine) { machines_.push_back(machine); }
+  void machine_added(const launch::Machine& machine) { machines_.push_back(machine); }
   void machine_released(const std::string& machine);
   void agent_started(const std::string& machine, const domain::Share& share);
   void agent_removed(const std::string& machine, const domain::Share& share);
@@ -89,11 +89,12 @@ class Checkers {
   }
   void line_acknowledged(const std::string& region, const std::string& stream,
                          const std::string& line);
-  // The lines of a stream may be repeated or left out; a line of the agent reports this.
-  void lines_repeat(const std::string& region, const std::string& stream) {
+  // From now on the lines of a stream may be repeated or left out; a line of the agent reports
+  // this.
+  void allow_repeated_lines(const std::string& region, const std::string& stream) {
     repeating_.insert({region, stream});
   }
-  // The state track of a spool. The agent gives it the next fact ..
+  // The state track of a spool: the agent passes the next fact to it ..
   void fact_reported(domain::AttemptId attempt, domain::HostIndex host,
                      const wire::StateFact& fact);
   // .. and the spool reports that all facts so far are written.
@@ -109,12 +110,12 @@ class Checkers {
   void allow_failure(domain::JobNumber job, const std::string& why);
 
   // -- when the world is calm
-  // A waiting job has a pending reason, except for the moment between its plan and its start.
-  void every_wait_has_a_reason(control::ControlPlane& control);
+  // Checks that each waiting job has a pending reason, except between its plan and its start.
+  void check_pending_reasons(control::ControlPlane& control);
   // Describes everything that has not ended yet; "" when nothing is left.
   std::string unfinished(ledger::Ledger& ledger, launch::Launcher& launcher);
-  void at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& logs,
-                  control::test::MemoryMetrics& metrics);
+  void check_end(ledger::Ledger& ledger, control::test::MemoryLogs& logs,
+                 control::test::MemoryMetrics& metrics);
 
  private:
   void check_moves(const domain::Job& before, const domain::Job& after);

@@ -9,8 +9,8 @@ namespace trainyard::sim {
 
 using namespace domain;
 
-// The children of an array have the numbers that the array reserved, and its state follows from
-// theirs.
+// Checks that the children of an array have the numbers that the array reserved, and that its state
+// matches theirs.
 void Checkers::check_array(const Job& array) {
   World::check(array.attempts.empty(), title(array) + " is an array, but was placed");
   uint32_t made = 0, completed = 0;
@@ -29,7 +29,7 @@ void Checkers::check_array(const Job& array) {
   World::check(made == size || array.stop_requested, title(array) + " lacks children");
 }
 
-// No child begins before the jobs that it depends on have succeeded.
+// Checks that a child does not begin before the jobs that it depends on have succeeded.
 void Checkers::check_child(const Job& child) {
   const Job& array = *durable(child.parent);
   const JobNumber index = child.number - child.parent;  // from 1
@@ -53,7 +53,7 @@ void Checkers::check_child(const Job& child) {
     World::check(!all, title(child) + " failed for a dependency that had succeeded");
 }
 
-// A fault of the cluster fails a job only when no retry is left.
+// Checks that a fault of the cluster fails a job only when no retry is left.
 void Checkers::check_retries(const Job& job) {
   if (job.is_array()) return;  // its children are checked
   const uint32_t failed = failed_attempts_[job.number];

@@ -10,8 +10,8 @@ namespace trainyard::sim {
 using namespace batch;
 using namespace domain;
 
-void Checkers::must_keep(const std::vector<Resource>& resources,
-                         std::vector<InstanceQuota> quotas) {
+void Checkers::set_limits(const std::vector<Resource>& resources,
+                          std::vector<InstanceQuota> quotas) {
   for (const Resource& resource : resources) put(catalog_, ResourceChange::create, resource);
   quotas_ = std::move(quotas);
 }

@@ -1,4 +1,4 @@
-// Checks each job when the simulation is over: its accounting, and the cause of its end.
+// Checks each job at the end of the simulation: its accounting, and the cause of its end.
 #include "sim/checkers.hpp"
 #include "sim/workload.hpp"
 
@@ -20,8 +20,8 @@ void Checkers::check_outcome(const Job& job) {
   if (job.state == JobState::failed) check_failed(job);
 }
 
-// Training lasts from the first host that ran to the end, the phases add up to the whole, and only
-// running time is billed.
+// Checks that training lasts from the first running host to the end, that the phases add up to the
+// whole time, and that only running time is billed.
 void Checkers::check_accounting(const Job& job) {
   const auto began = first_running_.lower_bound({job.number, 0});
   const bool ran = began != first_running_.end() && began->first.job == job.number;

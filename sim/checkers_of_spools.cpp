@@ -46,7 +46,7 @@ void Checkers::agent_restarted(AttemptId attempt, HostIndex host, const std::str
                                                  " is started again after its facts were applied");
   process = {};
   staged_.erase({attempt, host});
-  lines_repeat(region, stream);
+  allow_repeated_lines(region, stream);
 }
 
 void Checkers::facts_spooled(AttemptId attempt, HostIndex host) {

@@ -1,4 +1,4 @@
-// Checks deadlines, bills and histories against true time, whatever the clocks show.
+// Checks deadlines, bills and histories against the true time, independent of the machines' clocks.
 #include <cmath>
 
 #include "base/json.hpp"
@@ -9,7 +9,7 @@ namespace trainyard::sim {
 
 using namespace domain;
 
-// Checks a job that was ended because it waited or ran for too long.
+// Checks a job that was ended because it waited or ran too long.
 void Checkers::expired(const Json& command) {
   const auto number = JobNumber(*int_at(command, "job"));
   const Job* job = durable(number);
@@ -29,7 +29,7 @@ void Checkers::expired(const Json& command) {
                    std::to_string(passed.count() / 1000) + " s of " + std::to_string(seconds));
 }
 
-// Called after each commit that changed the job.
+// Checks the times of a job after each commit that changed it.
 void Checkers::check_times(const Job& job) {
   const auto [created, fresh] = created_.emplace(job.number, world_.elapsed());
   if (fresh && job.parent == 0 && job.spec.principal != kHostileUser)

@@ -95,7 +95,7 @@ Result<void> LocalCluster::server_starts() {
 }
 
 void LocalCluster::server_died() {
-  halt("elsewhere");  // or its launcher would complete its background work when it is destroyed
+  halt("elsewhere");  // otherwise the launcher would complete background work in its destructor
   launcher_.reset();
   files_.halted = false;
   if (world_.fault(kPowerLostOneIn)) lose_power();
@@ -218,7 +218,7 @@ std::set<std::string> LocalCluster::network_of(const std::string& attempt_direct
   return {of_host.link, of_host.namespace_file, network.bridge, network.table};
 }
 
-// The process of the job is younger than its agent.
+// The process of the job has started after its agent.
 void LocalCluster::agents_started() {
   const std::shared_ptr<Host> host = hosts_.back();
   os::DetachedProgram child;
@@ -307,7 +307,7 @@ std::string LocalCluster::left() {
   for (const auto& [link, comment] : machine_.links())
     return "interface " + link + " of " + comment;
   for (const auto& [table, comment] : machine_.tables())
-    // Its removal may have failed; the next start of such a gang, or of a server, takes it over.
+    // Its removal may have failed; the next start of such a gang, or of a server, repeats it.
     if (comment != "trainyard: gangs of one host")
       return "firewall table " + table + " of " + comment;
   if (const auto names = files_.list_directory(std::string(kData) + "/attempts"))

@@ -1,6 +1,8 @@
-// sim --seeds N [--first S]   N simulations; ends at the first that fails, with the command that
-//                             repeats it
-// sim --seed N                one, with its trace
+// sim runs simulations of a cluster (simulation.hpp).
+//
+//   sim --seeds N [--first S]   runs N simulations; stops at the first that fails and prints the
+//                               command that repeats it
+//   sim --seed N                runs one and prints its trace
 #include <csignal>
 #include <cstdio>
 #include <string>

@@ -8,7 +8,7 @@ struct Network::Connection {
   bool open = true;
   AgentEnd end;
   std::shared_ptr<net::Link> link;
-  // Frames do not overtake each other: arrival of the last frame, in each direction.
+  // The arrival time of the last frame, in each direction: frames do not overtake each other.
   Duration last_up{}, last_down{};
   Duration silent_up_until{}, silent_down_until{};  // while the link is half-open
 };
@@ -34,7 +34,7 @@ class Network::ServerLink final : public net::Link {
 };
 
 Duration Network::delay() {
-  // Mostly a few milliseconds; sometimes the link is slow.
+  // Usually a few milliseconds; sometimes the link is slow.
   return world_.fault(50) ? world_.between(100ms, 3000ms) : world_.between(0ms, 3ms);
 }
 

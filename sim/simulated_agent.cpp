@@ -108,7 +108,7 @@ void SimulatedAgent::die(Death death) {
   if (power_lost) lose_power();
 }
 
-// The agent is not started again, but its spool may be read.
+// Ends the agent with its machine. It is not started again, but its spool may be read.
 void SimulatedAgent::lose_power() {
   world_.trace(name(), "loses power");
   if (process_runs_) checkers_.process_ended(order_.attempt, order_.host, std::nullopt);
@@ -144,7 +144,7 @@ bool SimulatedAgent::in_process(const std::function<void()>& action) {
   return alive_;
 }
 
-// An agent that cannot open its spool reports this and ends.
+// Ends an agent that cannot open its spool; it reports this.
 bool SimulatedAgent::open_spool() {
   return in_process([this] {
     auto opened = agent::open_spool(files_, kSpoolDirectory, clock_, *this);
@@ -191,7 +191,7 @@ void SimulatedAgent::carry_out(const agent::Action& action) {
   } else if (std::holds_alternative<agent::Interrupt>(action)) {
     work_interrupted_ = true;
   } else if (const auto* terminate = std::get_if<agent::Terminate>(&action)) {
-    // Some programs save their state and exit with 0.
+    // Some programs save their state at SIGTERM and exit with 0.
     const int code = world_.random.chance(3) ? 0 : kTerminated;
     if (!deaf_) later(world_.between(1ms, 2000ms), [this, code] { end_process(code); });
     later(terminate->grace, [this] {
@@ -199,7 +199,7 @@ void SimulatedAgent::carry_out(const agent::Action& action) {
     });
   } else if (std::holds_alternative<agent::Kill>(action)) {
     if (refused_) {  // fenced: the exit code is not needed
-      // the launcher removes a process of an earlier life
+      // The launcher removes a process that an earlier agent started.
       if (process_runs_ && run_.process_started) {
         checkers_.process_ended(order_.attempt, order_.host, kKilled);
         process_runs_ = false;
@@ -222,7 +222,7 @@ void SimulatedAgent::work(agent::Stage stage) {
     World::check(bool(run_.peers), name() + " merges models before it has received its peers'");
     checkers_.merging(order_.attempt, *run_.peers);
   }
-  // Decided when the work begins: a later order interrupts it, or comes too late.
+  // Decides when the work begins whether a later order interrupts it or arrives too late.
   const bool keeps_model = run_.keeps_model();
   later(world_.between(1ms, stage == agent::Stage::run ? 50ms : 1500ms),
         [this, number, stage, keeps_model] { end_work(number, stage, keeps_model); });
@@ -230,7 +230,7 @@ void SimulatedAgent::work(agent::Stage stage) {
 
 void SimulatedAgent::end_work(uint64_t number, agent::Stage stage, bool keeps_model) {
   if (work_number_ != number) return;
-  // A host that the server gave up must not run its attempt again, so the first step waits for the
+  // A host that was declared lost must not run its attempt again, so the first step waits for the
   // Welcome.
   if (stage == agent::Stage::prepare && !greeted_ && !work_interrupted_)
     return later(kGreetingPause,
@@ -270,7 +270,7 @@ void SimulatedAgent::start_process() {
   const uint64_t process = ++processes_;
   checkers_.process_started(order_.attempt, order_.host, name());
   later(run_time_, [this, process] {
-    // its peers are gone: it waits for them forever
+    // Its peers have ended, so it waits for them forever.
     if (processes_ != process || gang_->broken) return;
     end_process(fails_ ? kFailed : 0);
   });
@@ -328,7 +328,7 @@ void SimulatedAgent::connect() {
     return later(world_.between(kReconnectPauseMin, kReconnectPauseMax), [this] { connect(); });
   const wire::Hello hello = wire::hello_of(order_);
   say(hello);
-  // Closes a connection on which no answer comes.
+  // Closes a connection on which no answer arrives.
   later(kWelcomeWaitMax, [this, connection] {
     if (connections_ != connection || welcomed_) return;
     network_.close(link_);
@@ -370,7 +370,7 @@ void SimulatedAgent::send_facts() {
   while (!held_) {
     auto fact = spool_->take_state();
     if (!fact) return;
-    // A user who sees that a job has ended must also see its whole log.
+    // Users that see the end of a job must also see its whole log.
     if (is_final(fact->state) && !spool_->data_empty()) {
       held_ = std::move(fact);
       held_since_ = world_.elapsed();
@@ -384,13 +384,13 @@ void SimulatedAgent::send_facts() {
 void SimulatedAgent::sent(uint64_t number, const wire::Message& data) {
   const bool fresh = data_sent_.emplace(number, data).second;
   last_data_ = std::max(last_data_, number);
-  // The spool stores batches without their numbers, so an agent sends those of an earlier life
-  // again under other numbers.
+  // The spool stores batches without their numbers, so an agent sends the batches of an earlier
+  // agent again with other numbers.
   if (const auto* metrics = std::get_if<wire::MetricBatch>(&data); metrics && fresh && died_before_)
     checkers_.point_made(metric_key(*metrics));
   const auto* log = std::get_if<wire::LogBatch>(&data);
   if (log && (died_before_ || log->lines[0].text.starts_with("trainyard: ")))
-    checkers_.lines_repeat(order_.job.region, order_.log_stream);
+    checkers_.allow_repeated_lines(order_.job.region, order_.log_stream);
 }
 
 observe::MetricKey SimulatedAgent::metric_key(const wire::MetricBatch& batch) const {

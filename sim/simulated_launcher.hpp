@@ -1,5 +1,6 @@
 // SimulatedLauncher starts simulated agents on simulated machines. In some clusters it adds
-// machines, which start late, fail to start, or disappear.
+// machines, which start late, fail to start, or disappear. It owns the machines and the agents on
+// them, and outlives every server.
 //
 // Threads: one.
 #pragma once
@@ -21,7 +22,6 @@
 
 namespace trainyard::sim {
 
-// Owns the machines and the agents on them. Outlives every server.
 class SimulatedLauncher final : public Cluster {
  public:
   SimulatedLauncher(World& world, Network& network, Checkers& checkers,
@@ -37,7 +37,7 @@ class SimulatedLauncher final : public Cluster {
     return {kind_};
   }
 
-  // Each machine starts after a while, or never.
+  // Adds machines. Each starts after a random time, or never.
   Result<void> grow(const std::string& kind, uint32_t machines) override {
     World::check(kind == kind_.name, "machines of an unknown kind are requested");
     world_.may_crash("before machines are requested");
@@ -191,7 +191,7 @@ class SimulatedLauncher final : public Cluster {
                             kind_.memory_bytes, 0};
     machine.kind = kind_.name;
     world_.trace("launcher", machine.name + " is added");
-    checkers_.machine_came(machine);
+    checkers_.machine_added(machine);
     machines_.push_back(std::move(machine));
   }
 

@@ -61,7 +61,7 @@ class Simulation {
     for (const char* type : {"ml.t3.medium", "ml.m5.large"})
       if (world_.random.chance(3))
         quotas.push_back({"", "", type, 5 + int64_t(world_.random.below(3))});
-    checkers_.must_keep(resources_.in_order, quotas);
+    checkers_.set_limits(resources_.in_order, quotas);
     settings_.quotas = [quotas] { return quotas; };
     settings_.images["machine"] = {};
     settings_.ledger_failed = [](const std::string& why) { throw ServerCrash{why}; };
@@ -99,7 +99,7 @@ class Simulation {
         World::check(world_.elapsed() < kAllTime,
                      "unfinished although all faults have stopped: " + last_unfinished_);
       }
-      checkers_.at_the_end(ledger_, logs_, metrics_);
+      checkers_.check_end(ledger_, logs_, metrics_);
     } catch (const CheckFailed& failed) {
       outcome.failure = failed.what;
     }
@@ -151,7 +151,7 @@ class Simulation {
     tick();
   }
 
-  // Runs a step of a thread that was woken: after a moment, or much later on a busy machine.
+  // Runs a step of a thread that was woken: soon, or much later on a busy machine.
   void due(bool& is_due, World::Action step) {
     if (is_due) return;
     is_due = true;
@@ -214,7 +214,7 @@ class Simulation {
 
   // -- users
 
-  // Commits a job that was never planned, as by a server that died while it planned the job.
+  // Commits a job that was never planned, as a server does that is killed while it plans the job.
   void plant_job_of_an_earlier_version() {
     const reconcile::CreateJob create = job_of_an_earlier_version();
     const auto made = reconcile::apply({}, create, world_.now());
@@ -253,7 +253,7 @@ class Simulation {
         world_.after(world_.between(0ms, 300s), [this, key = job.key] { keep_alive(key); });
     }
     arrays_arrive();
-    look();
+    describe_jobs();
   }
 
   // Submits service jobs, and arrays of Batch that may depend on earlier ones.
@@ -298,9 +298,9 @@ class Simulation {
     world_.after(1s, [this, job] { create_in_queue(job); });
   }
 
-  // Sends a request to the server, and repeats it when the connection breaks, after which it may
-  // have taken effect or not. `answered` is called with the answer, except that `exhausted` and
-  // `unavailable` cause another try.
+  // Sends a request to the server. Repeats it when the connection breaks, after which the request
+  // may have taken effect or not, and after the errors `exhausted` and `unavailable`. Calls
+  // `answered` with any other answer.
   using Answered = std::function<void(const Result<Job>&)>;
   void request(std::function<void(control::Answer)> question, Answered answered) {
     const auto again = [this, question, answered] {
@@ -341,7 +341,7 @@ class Simulation {
             });
   }
 
-  // Takes over a job that the same user created by a request whose answer was lost.
+  // Accepts an existing job that the same user created with a request whose answer was lost.
   void adopt(const JobKey& key) {
     if (checkers_.jobs().contains(key)) return;
     const auto job = control_->find(key);
@@ -364,7 +364,7 @@ class Simulation {
           if (answer) {
             world_.trace("user", "stopped " + key.name);
             if (!batch)
-              // Batch leaves an ended job unchanged, without an error
+              // Batch does not change an ended job, and returns no error.
               checkers_.stop_acknowledged(key);
           } else {
             World::check(answer.error().kind == Kind::conflict || !checkers_.jobs().contains(key),
@@ -401,8 +401,8 @@ class Simulation {
             });
   }
 
-  // Lists all jobs repeatedly, as a user does.
-  void look() {
+  // Describes all jobs repeatedly, as a user does.
+  void describe_jobs() {
     world_.after(world_.between(1s, 10s), [this] {
       if (over_) return;
       in_server([this] {
@@ -414,7 +414,7 @@ class Simulation {
             World::check((*job)->wait_reason.empty(), key.name + " runs, but has a pending reason");
         }
       });
-      if (!world_.calm) look();
+      if (!world_.calm) describe_jobs();
     });
   }
 
@@ -485,7 +485,7 @@ class Simulation {
 
   // Stops the jobs that would run or wait forever; then everything must end.
   void finish() {
-    in_server([this] { checkers_.every_wait_has_a_reason(*control_); });
+    in_server([this] { checkers_.check_pending_reasons(*control_); });
     for (const control::CreateJob& request : submissions_) {
       const auto number = checkers_.jobs().find(request.key);
       if (number == checkers_.jobs().end()) continue;

@@ -1,5 +1,5 @@
-// Simulates one seed: a cluster with its server, launcher, agents, users and faults, from an empty
-// ledger until the last job has ended.
+// Runs the simulation of one seed: a cluster with its server, launcher, agents, users and faults,
+// from an empty ledger to the end of the last job.
 //
 // The real code runs here: control, the ledger with its tables, the scheduler, the wire codec, and
 // the lifecycle of the agent. Time, random numbers, links, processes and the launcher are

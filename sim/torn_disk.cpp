@@ -238,7 +238,7 @@ int TornDisk::Hooks::open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file*
   return SQLITE_OK;
 }
 
-// Behaves like a disk whose directory is synced at once.
+// Behaves like a disk that syncs directory entries at once.
 int TornDisk::Hooks::remove(sqlite3_vfs* vfs, const char* path, int) {
   return of(vfs).files_.erase(path) > 0 ? SQLITE_OK : SQLITE_IOERR_DELETE_NOENT;
 }
@@ -257,7 +257,7 @@ TornDisk::TornDisk(World& world) : world_(world), hooks_(std::make_unique<Hooks>
   hooks_->disk = this;
   hooks_->real = sqlite3_vfs_find(nullptr);
   CHECK(hooks_->real, "SQLite has a file system of its own");
-  // its clock and random numbers, on which the ledger does not depend
+  // The default clock and random numbers, on which the ledger does not depend.
   hooks_->ours = *hooks_->real;
   sqlite3_vfs& ours = hooks_->ours;
   ours.iVersion = 2;

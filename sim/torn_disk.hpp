@@ -40,7 +40,7 @@ class TornDisk {
   void step();
 
   World& world_;
-  // shared with the connections that have them open
+  // Shared with the connections that have the files open.
   std::map<std::string, std::shared_ptr<File>> files_;
   std::map<std::string, std::string> survivors_;  // the files after the power failure
   bool power_lost_ = false;

@@ -19,7 +19,8 @@ struct FileChange {
 };
 
 void apply_change(const FileChange& change, std::string& content);
-// Applies any of the changes, in any order, each of them completely or in some of its sectors.
+// Returns the content after a power failure: applies a random subset of the changes, in any order,
+// each completely or in some of its sectors.
 std::string survivor_of(World& world, std::string synced, const std::vector<FileChange>& unsynced);
 
 }  // namespace trainyard::sim

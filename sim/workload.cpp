@@ -105,7 +105,7 @@ control::CreateJob some_training_job(World& world, uint64_t number) {
   const char* types[] = {"ml.t3.medium", "ml.m5.large", "ml.m5.xlarge", "ml.c5.2xlarge"};
   job.spec.groups = {
       {"homogeneousCluster", types[world.random.below(4)], uint32_t(1 + world.random.below(3))}};
-  // fits nowhere
+  // A job that fits on no machine.
   if (world.random.chance(10)) job.spec.groups[0].instance_type = kTooLargeType;
   const bool endless = world.random.chance(5);
   if (endless) job.spec.environment[kEndlessVariable] = "1";

@@ -1,4 +1,4 @@
-// Draws the resources and jobs that the users of a simulation request.
+// Draws at random the resources and jobs that the users of a simulation request.
 #pragma once
 
 #include <vector>
@@ -28,7 +28,7 @@ inline constexpr const char* kTooLargeType = "ml.m5.24xlarge";  // fits on no ma
 // True if hosts of these shares fit on the empty machines together.
 bool fits_on(std::vector<launch::Machine> machines, const std::vector<domain::Share>& hosts);
 
-// Draws arrays of Batch, none or a few, in the order of their submission: each may depend on
+// Draws arrays of Batch, possibly none, in the order of their submission: each may depend on
 // earlier ones.
 std::vector<control::CreateJob> some_arrays(World& world, const Resources& resources);
 // Draws service jobs, none when no queue accepts them. Each fits into its quota share.

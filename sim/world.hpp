@@ -32,10 +32,10 @@ class World final : public Clock {
   World(uint64_t seed, bool tracing);
 
   SeededRandom random;
-  // Its objects have ascending addresses, so that maps by address, as the gateway's of links, have
-  // the same order in each run of a seed.
+  // Objects in this resource have ascending addresses. So maps by address, such as the gateway's
+  // map of links, have the same order in each run of a seed.
   std::pmr::monotonic_buffer_resource in_order{1 << 20};
-  bool calm = false;  // no more faults
+  bool calm = false;  // true: no further faults
 
   // -- time: the true time; machines have their own clocks (machine_clock.hpp)
   Instant now() override { return from_milliseconds(kStart) + elapsed_; }
@@ -66,7 +66,8 @@ class World final : public Clock {
 
  private:
   static constexpr int64_t kStart = 1'763'631'900'000;
-  // Often enough that most seeds see several crashes, rarely enough that jobs make progress.
+  // The inverse frequency of crashes: often enough that most seeds have several crashes, rarely
+  // enough that jobs make progress.
   static constexpr uint64_t kCrashOneIn = 100;
 
   struct Event {

@@ -53,11 +53,11 @@ constexpr const char* kUsage =
     "ADDRESS --host-table FILE [--devices FILE,..] [--underlay GATEWAY/PREFIX [--endpoints "
     "ADDRESS:PORT,..]]\n"
     "  [--allocation NUMBER --served N --idle-seconds N --seconds-left N]\n";
-// Wait at the end for acknowledgements. With the last fact the log is acknowledged too, unless the
-// server cannot store it; the agent does not wait longer for that.
+// The longest wait for acknowledgements at the end. The log is acknowledged with the last fact,
+// unless the server cannot store it; the agent does not wait longer for that.
 constexpr Duration kLastDataMax = 5s;
-// Time for which a reusable host waits for another job. If one is pending, the server usually
-// decides within milliseconds, but on a busy machine within seconds; a host that ends too early
+// The time for which a reusable host waits for another job. If a job is pending, the server usually
+// decides within milliseconds, and on a busy machine within seconds. A host that ends too early
 // must be created again.
 constexpr Duration kIdleMax = 5s;
 
@@ -67,7 +67,7 @@ struct Options {
   agent::AgentAllocation allocation;
 };
 
-// Reads the options of an agent in an allocation that can serve another attempt.
+// Reads the options of an agent in an allocation that can run another attempt.
 Result<agent::AgentAllocation> read_allocation(const std::string& number, const std::string& served,
                                                const std::string& idle, const std::string& left) {
   agent::AgentAllocation allocation;
@@ -133,7 +133,7 @@ class SignalWatch {
       }
     });
   }
-  // Sets what to call; nothing: none. What is set after the signal is called at once.
+  // Sets the function to call on a signal; empty: none. After a signal it is called at once.
   void set_stop(std::function<void()> stop) {
     const MutexLock lock(mutex_);
     stop_ = std::move(stop);
@@ -157,7 +157,7 @@ class SignalWatch {
   std::thread thread_;
 };
 
-// Forwards an agent's facts, and calls `before_last` before the last one, so that its receiver may
+// Forwards an agent's facts. Calls `before_last` before the last fact, so that the receiver may
 // rely on the cleanup.
 class LastFactHook final : public agent::Facts {
  public:
@@ -279,7 +279,7 @@ std::vector<std::string> gpu_report_command(const std::vector<std::string>& devi
   return command.size() > 2 ? command : std::vector<std::string>();
 }
 
-// Shared by successive orders of a host.
+// The objects that successive orders of a host share.
 struct Tools {
   const Options& options;
   Files& files;
@@ -311,7 +311,7 @@ Result<std::unique_ptr<objects::Objects>> open_objects(const wire::Order& order,
   return objects::open_s3(std::move(settings), clock);
 }
 
-// A reused container has an init in any case.
+// Adds an init to the container; a reused container has one in any case.
 Result<std::unique_ptr<containers::Container>> start_container(
     const wire::Order& order, const containers::ContainerSpec& spec, int output,
     agent::ReusedContainer& kept) {
@@ -322,8 +322,8 @@ Result<std::unique_ptr<containers::Container>> start_container(
              : containers::start_container(spec, output);
 }
 
-// Opens the cache of objects' blocks next to the images, which all jobs of a server share. Without
-// it, jobs fetch for themselves.
+// Opens the cache of objects' blocks, which all jobs of a server share, next to the images. Without
+// the cache, each job fetches its blocks.
 std::unique_ptr<cache::BlockCache> open_cache() {
   const char* images = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
   if (images == nullptr || *images == '\0') return nullptr;
@@ -383,7 +383,7 @@ agent::Dependencies dependencies_of(const AgentParts& parts) {
 }
 
 struct CarriedOut {
-  bool well = false;                    // the server has the last fact
+  bool acknowledged = false;            // the server has the last fact
   std::optional<wire::NextOrder> next;  // from the server, for the allocation
 };
 
@@ -433,20 +433,20 @@ Result<CarriedOut> carry_out(const wire::Order& order, Tools& tools) {
   });
   uplink.start();
   CarriedOut carried;
-  carried.well = agent.run();
-  if (carried.well) uplink.wait_acknowledged(kLastDataMax);
-  if (carried.well && offered) carried.next = offer.take();
+  carried.acknowledged = agent.run();
+  if (carried.acknowledged) uplink.wait_acknowledged(kLastDataMax);
+  if (carried.acknowledged && offered) carried.next = offer.take();
   tools.signals.set_stop({});
   uplink.stop();
   TRY(os::remove_all(spool_directory));
   return carried;
 }
 
-// Returns the order that follows, if this agent carries it out: one for another host is left to the
-// program that started this one.
+// Returns the next order if it is for this host. An order for another host is left to the program
+// that started this one.
 Result<std::optional<wire::Order>> following(const wire::Order& order, const CarriedOut& carried,
                                              Tools& tools) {
-  if (!carried.well || tools.signals.stop_requested()) return std::optional<wire::Order>();
+  if (!carried.acknowledged || tools.signals.stop_requested()) return std::optional<wire::Order>();
   if (carried.next && !carried.next->same_host) {
     TRY(os::write_file(tools.options.layout.directory + "/" + agent::kNextHostFile,
                        carried.next->order, 0600));
@@ -464,7 +464,7 @@ Result<std::optional<wire::Order>> following(const wire::Order& order, const Car
 Result<void> run(const Options& options, Clock& clock) {
   os::MachineFiles files;
   os::MachineRandom random;
-  SignalWatch signals;  // blocks the signals before other threads start, which inherit that
+  SignalWatch signals;  // blocks the signals before other threads start and inherit the mask
   TRY(os::make_directories(options.layout.directory, 0700));
   const auto alive = TRY(os::FileLock::take(options.layout.directory + "/alive"));
   auto order = TRY(wire::decode_order(TRY(os::read_file(options.order))).in(options.order));
@@ -522,8 +522,7 @@ int report_gpus(const std::vector<std::string>& devices) {
   return 0;
 }
 
-// Implements `--clear-gpu DEVICE`, which GpuMarks starts as a process of its own, since a driver
-// may hang.
+// Implements `--clear-gpu DEVICE`. GpuMarks runs it as a separate process, since a driver may hang.
 int clear_gpu(const char* device) {
   const auto cleared = containers::clear_gpu(device);
   if (!cleared) std::fprintf(stderr, "%s\n", cleared.error().message.c_str());
@@ -543,8 +542,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "trainyard-agent: %s\n%s", options.error().message.c_str(), kUsage);
     return 2;
   }
-  // A heap per thread would be used once, and its setup takes longer than all allocations of a
-  // short job.
+  // Limits malloc's arenas: one per thread would be used rarely, and its setup takes longer than
+  // all allocations of a short job.
   ::mallopt(M_ARENA_MAX, 1);
   os::MachineClock clock;
   // The mounts of this host end with this process, however it ends.

@@ -24,8 +24,13 @@ namespace trainyard {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: trainyard-entry | trainyard-entry --start-on HOST COMMAND.. | trainyard-entry --rank "
-    "PROGRAM.. | trainyard-entry --init PROGRAM.. | trainyard-entry --keep\n";
+    "usage: trainyard-entry [--start-on HOST COMMAND.. | --rank PROGRAM.. | --init PROGRAM.. | "
+    "--keep]\n"
+    "  (no option)                runs this host's part of a job in script mode\n"
+    "  --start-on HOST COMMAND..  runs a command line on another host of the job, as ssh does\n"
+    "  --rank PROGRAM..           runs one rank and reports its failure\n"
+    "  --init PROGRAM..           runs a program as the init of its container\n"
+    "  --keep                     runs as the init of a reused container\n";
 
 entry::Variables read_variables() {
   entry::Variables variables;
@@ -37,7 +42,9 @@ entry::Variables read_variables() {
   return variables;
 }
 
-// Reads the file and removes it, so that no process of the user can read it.
+// Reads the config and removes its file, so that no process of the user can read it. A missing or
+// invalid config counts as empty: a single host needs neither the secret nor the limit of CPUs, and
+// several hosts fail when they authenticate each other.
 contract::EntryConfig take_config() {
   const std::string path(contract::kEntryFile);
   const auto text = os::read_file(path);
@@ -47,7 +54,7 @@ contract::EntryConfig take_config() {
   return entry_config ? std::move(*entry_config) : contract::EntryConfig{};
 }
 
-// Standard input is the agent's socket; the program gets another one.
+// Standard input is the agent's socket; the program gets another standard input.
 int run_init(const std::vector<std::string>& program) {
   std::vector<std::string> environment;
   for (char** each = environ; *each != nullptr; ++each) environment.emplace_back(*each);

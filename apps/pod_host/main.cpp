@@ -1,6 +1,6 @@
-// trainyard-pod-host prepares one host of a gang in a pod of Kubernetes'
-// (launch/nodes/host_run.hpp) and becomes its agent, which ends with the pod. It is the pod's
-// program. This file only wires modules.
+// trainyard-pod-host is the program of a Kubernetes pod: it prepares one host of a gang
+// (launch/nodes/host_run.hpp) and becomes the host's agent, which ends with the pod. This file only
+// wires modules.
 //
 //   trainyard-pod-host ORDERS_DIRECTORY   the order is the file that JOB_COMPLETION_INDEX names
 #include <signal.h>
@@ -22,7 +22,8 @@
 namespace trainyard {
 namespace {
 
-// A day: the gang's other pods may be pending. Meanwhile the user can stop the job.
+// The longest wait for the other pods of the gang, which may be pending. The user can stop the job
+// earlier.
 constexpr uint32_t kLookupsMax = 24 * 60 * 60;
 
 std::string variable(const char* name) {
@@ -48,7 +49,7 @@ Result<void> run(const std::string& directory) {
       TRY(launch::read_host_order(TRY(os::read_file(file, launch::kHostOrderBytesMax))).in(file));
   launch::NodeFacts node;
   node.name = variable("POD_NAME");
-  // Pods of other gangs are other nodes: the number need not be theirs alone.
+  // Every pod counts as a node of its own, so pods of other gangs may use the same number.
   node.job_number = std::to_string(order.record.attempt.job);
   node.program_directory = os::program_directory();
   node.lookups_max = kLookupsMax;
@@ -70,7 +71,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: trainyard-pod-host ORDERS_DIRECTORY\n", stderr);
     return 2;
   }
-  // The first process of a pod gets no signal that it does not handle.
+  // The first process of a pod gets only signals that it handles.
   for (const int number : {SIGTERM, SIGINT})
     ::signal(number, [](int signal) { ::_exit(128 + signal); });
   const auto done = run(argv[1]);

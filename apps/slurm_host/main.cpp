@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: trainyard-slurm-host [--hosts | --clean NODE_DIRECTORY]\n", stderr);
     return 2;
   }
-  // The agent gets the signal too, and cleans up; this process outlives it.
+  // The agent gets the signal too and cleans up; this process must outlive it.
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::signal(number, [](int) { is_ending = 1; });
   const auto code = cleans ? clean(argv[2]) : runs_all ? run_all() : run(clock);
   if (code) return *code;

@@ -1,7 +1,7 @@
-// Connects a launcher over Slurm with the agents' links (launch/agent_links.hpp), which are the
-// gateway's.
+// Connects a Slurm launcher (launch/agent_links.hpp) with the gateway, which has the links to
+// agents.
 //
-// Threads: as AgentLinks. Lifetime: both outlive what is returned.
+// Threads: as AgentLinks. Lifetime: both arguments outlive the returned functions.
 #pragma once
 
 #include <utility>

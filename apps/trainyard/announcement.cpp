@@ -7,7 +7,7 @@
 namespace trainyard::apps {
 namespace {
 
-// Names by which other machines may reach the server, those of the config first.
+// Returns the names by which other machines may reach the server, the config's first.
 std::vector<std::string> outside_names(const Listening& listening) {
   std::vector<std::string> names;
   for (auto name = listening.names.rbegin(); name != listening.names.rend(); ++name)

@@ -1,5 +1,5 @@
-// Formats what `trainyard serve` prints when it is ready: where it listens, and the commands with
-// which clients reach it.
+// Formats the text that `trainyard serve` prints when it is ready: the addresses on which it
+// listens, and the commands that clients need.
 //
 // Threads: pure.
 #pragma once

@@ -6,8 +6,8 @@ namespace trainyard::apps {
 namespace {
 
 constexpr Duration kConnectLimit = 3s;
-constexpr Duration kAnswerLimit = 10s;  // then a region is considered unreachable
-// The next iteration tries again, so neither API calls nor copies retry for long.
+constexpr Duration kAnswerLimit = 10s;  // a region without a response by then is unreachable
+// The limits of retries of API calls and copies: short, since the next iteration retries.
 constexpr int kAttemptsOfApi = 1;
 constexpr int kAttemptsOfObjects = 3;
 

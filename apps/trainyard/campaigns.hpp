@@ -16,13 +16,12 @@
 
 namespace trainyard::apps {
 
-// The machines of the config, in the form in which a region reports them.
+// Converts the machines of the config to the form in which a region reports them.
 std::vector<campaign::MachineCapacity> capacities_of(const std::vector<launch::Machine>& machines);
 
-// Opens the campaigns. `own_endpoint` is this server's. Campaigns are clients of this server, with
-// the rights of the users that started them. It forwards their requests to regions on other
-// servers, also those for data.
-// Lifetime: `access`, `clock` and `random` outlive it.
+// Opens the campaigns. Campaigns are clients of this server (`own_endpoint`), with the rights of
+// the users that started them. The server forwards their requests to regions on other servers,
+// including requests for data. Lifetime: `access`, `clock` and `random` outlive it.
 Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const config::Config& config,
                                                             const DataDirectory& data,
                                                             const std::string& own_endpoint,

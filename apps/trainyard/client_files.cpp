@@ -8,7 +8,7 @@
 namespace trainyard::apps {
 namespace {
 
-// Writes the model of Trainyard's own operations for clients: `aws trainyard
+// Writes the model of Trainyard's own operations, with which clients can call them: `aws trainyard
 // interrupt-training-job`.
 Result<void> write_own_model(const DataDirectory& data) {
   const std::string path = data.file("clients/" + std::string(api::shapes::trainyard::kModelPath));

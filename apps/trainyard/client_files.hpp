@@ -11,7 +11,7 @@
 
 namespace trainyard::apps {
 
-// `reachable`: host and port.
+// `reachable`: the host and port by which clients reach the server.
 Result<void> write_client_files(const DataDirectory& data, const std::string& reachable);
 
 }  // namespace trainyard::apps

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kTemporaryKeySecretBytes = 32;
 constexpr size_t kSmallFileBytesMax = 1 << 20;
-constexpr Duration kSetupMax = 30s;  // another server makes keys and certificates
+constexpr Duration kSetupMax = 30s;  // the longest wait while another server makes its keys
 
 struct HexForm {
   using Value = std::string;

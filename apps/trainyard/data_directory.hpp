@@ -1,5 +1,6 @@
-// DataDirectory is the directory with all data of a server. One server at a time may hold it, or
-// several servers with one ledger in PostgreSQL (ledger_role.hpp), of which one writes to it.
+// DataDirectory is the directory with all data of a server. One server at a time may use it;
+// several may if their ledger is in PostgreSQL (ledger_role.hpp), and then one of them writes to
+// it.
 //
 //   VERSION           format of the directory; a newer one is rejected
 //   lock              held by the server (or by doctor --clean); shared by servers of one ledger
@@ -46,8 +47,8 @@ struct Identity {
 // Returns $TRAINYARD_DATA, else ~/.local/share/trainyard.
 std::string default_data_directory();
 
-// Errors: conflict, if a directory of the account `stored` is used with another one: jobs, queues
-// and users are stored under the account's id. "": not known yet.
+// Rejects a directory of the account `stored` that is used with the account `configured`: jobs,
+// queues and users are stored under the account's id. "" = not known yet. Errors: conflict.
 Result<void> check_account(const std::string& directory, const std::string& stored,
                            const std::string& configured);
 
@@ -56,10 +57,10 @@ enum class DirectoryUse { alone, with_standbys };
 class DataDirectory {
  public:
   // Creates the directory (0700) if it is missing, and takes its lock. With standbys, only one
-  // server at a time is between this and finish_setup().
+  // server at a time is between open() and finish_setup().
   static Result<DataDirectory> open(const std::string& path,
                                     DirectoryUse use = DirectoryUse::alone);
-  // Lets the next server start, which finds the files that this one has made.
+  // Lets the next server start: all files that it reads exist now.
   void finish_setup() { setup_.reset(); }
 
   const std::string& path() const { return path_; }
@@ -92,14 +93,14 @@ struct ServerRecord {
   std::string objects_endpoint;  // "" unless an external object store is configured
   std::string config_file;       // absolute; "": the server has no configuration file
   policy::ConfiguredKey key;
-  std::string agents_endpoint;        // where agents on this machine reach the object store
+  std::string agents_endpoint;        // of the object store, for agents on this machine
   std::string metrics_host_and_port;  // "" without server.metrics_listen
 };
 Result<void> write_server_record(const std::string& data_directory, const ServerRecord& record);
 Result<ServerRecord> read_server_record(const std::string& data_directory);
 
-// Read files of a data directory whose server may be running. Errors: not_found, before its first
-// start.
+// These functions read files of a data directory while its server may be running. Errors:
+// not_found, before the first start.
 Result<Identity> read_identity(const std::string& data_directory);
 Result<std::string> read_sealing_key(const std::string& data_directory);
 

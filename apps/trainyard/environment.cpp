@@ -19,7 +19,7 @@ std::string quoted(const std::string& text) {
 
 std::string sagemaker_yaml() {
   // Version 2 of the SDK sends telemetry to a host of AWS and waits for the response without a
-  // timeout, which without egress is forever.
+  // timeout: without egress it would wait forever.
   return "# For the SageMaker Python SDK, which merges the user's own config over this one.\n"
          "SchemaVersion: '1.0'\n"
          "SageMaker:\n"
@@ -29,10 +29,11 @@ std::string sagemaker_yaml() {
 }
 
 std::string botocore_plugin() {
-  return R"py("""Of `trainyard env`: botocore loads this into its clients (BOTOCORE_EXPERIMENTAL__PLUGINS).
+  return R"py("""Botocore plugin installed by `trainyard env` (BOTOCORE_EXPERIMENTAL__PLUGINS).
 
-A client that was made for a host of AWS by its name, past AWS_ENDPOINT_URL, asks this server instead: the SageMaker SDK
-makes such ones for STS. A botocore that knows no plugins does not look at this.
+Redirects to this server the requests of clients that were created with an explicit AWS host name
+and therefore ignore AWS_ENDPOINT_URL; the SageMaker SDK creates such a client for STS. Versions of
+botocore without plugin support ignore this module.
 """
 
 import os
@@ -48,7 +49,7 @@ def initialize_client_plugin(client):
     host = urllib.parse.urlsplit(client.meta.endpoint_url).hostname or ""
     if not endpoint or not host.endswith(DOMAINS) or client.meta.service_model.service_name == "s3":
         return
-    # Of our own, since the client's has the proxy to the outside.
+    # A separate session: the client's session would use the configured HTTP proxy.
     session = botocore.httpsession.URLLib3Session(verify=os.environ.get("AWS_CA_BUNDLE", True))
     server = urllib.parse.urlsplit(endpoint)
 
@@ -62,7 +63,7 @@ def initialize_client_plugin(client):
 
 namespace {
 
-// `file` returns a path of tls/ or clients/ as a word of the shell.
+// Formats the exports. `file` returns a path of tls/ or clients/ as a word of the shell.
 template <class File>
 std::string exports(const ServerRecord& record, const File& file) {
   std::string text;
@@ -72,7 +73,7 @@ std::string exports(const ServerRecord& record, const File& file) {
   const auto set = [&](const std::string& name, const std::string& value) {
     text += "export " + name + "=" + quoted(value) + "\n";
   };
-  // Variables of another server, or of AWS, that would take precedence in this shell.
+  // Unsets variables of another server, or of AWS, that would take precedence in this shell.
   text +=
       "unset AWS_SESSION_TOKEN AWS_SECURITY_TOKEN AWS_PROFILE AWS_DEFAULT_PROFILE "
       "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS "
@@ -89,7 +90,7 @@ std::string exports(const ServerRecord& record, const File& file) {
   set("AWS_REGION", record.region);
   set_file("AWS_CA_BUNDLE", "tls/ca.pem");
   set_file("AWS_DATA_PATH", "clients");
-  // Else old clients call STS at a host that no endpoints.json changes.
+  // Without this, old clients call a global STS host that endpoints.json cannot override.
   set("AWS_STS_REGIONAL_ENDPOINTS", "regional");
   set("AWS_EC2_METADATA_DISABLED", "true");
   set_file("SAGEMAKER_ADMIN_CONFIG_OVERRIDE", "clients/sagemaker.yaml");
@@ -109,15 +110,16 @@ std::string exports(const ServerRecord& record, const File& file) {
   return text;
 }
 
-// Formats a config file for AWS clients. Where the endpoint is a name, they would call S3 by names
-// of its own, BUCKET.yard.lan, which neither the certificate nor name servers have.
+// Formats a config file for AWS clients. If the endpoint is a host name, clients would address
+// buckets as BUCKET.<endpoint>, names that neither the certificate nor DNS has.
 std::string aws_config() {
   return "[default]\n"
          "s3 =\n"
          "    addressing_style = path\n";
 }
 
-// Formats a command that writes a file below $trainyard_files. No line of our files is the mark.
+// Formats a command that writes a file below $trainyard_files. No line of these files equals the
+// mark.
 std::string put(const std::string& path, const std::string& text) {
   constexpr const char* kMark = "END_OF_TRAINYARD_FILE";
   return "trainyard_put " + path + " <<'" + kMark + "'\n" + text +
@@ -131,9 +133,9 @@ std::string shell_exports(const std::string& data_directory, const ServerRecord&
                  [&](const std::string& path) { return quoted(data_directory + "/" + path); });
 }
 
-std::string hand_over_script(const std::string& user, const ServerRecord& record,
-                             const std::string& authority) {
-  // Below a name of the server's own: a user may have the files of several servers.
+std::string client_setup_script(const std::string& user, const ServerRecord& record,
+                                const std::string& authority) {
+  // A directory for each server, since a user may have the files of several servers.
   std::string server = record.host_and_port;
   for (char& c : server)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';

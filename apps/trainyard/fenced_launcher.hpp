@@ -1,5 +1,5 @@
-// FencedLauncher starts and ends agents only while this server is the writer of its ledger. A
-// server whose lease has expired, because it was stopped or lost the database, must leave them to
+// FencedLauncher starts and ends agents only while this server is the writer of its ledger. If the
+// lease has expired, because the server was suspended or lost the database, the agents belong to
 // the next writer.
 //
 // Threads, errors: as Launcher; unavailable while this server is not the writer. last_machines() is

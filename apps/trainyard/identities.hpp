@@ -15,13 +15,13 @@
 
 namespace trainyard::apps {
 
-// Builds a snapshot of the config's identities, which the API joins with those of the ledger.
-// `keys`: those of the config, or the generated one.
+// Builds a snapshot of the config's identities, which the API joins with the ledger's. `keys`: the
+// config's, or the generated key.
 Result<policy::Identities> config_identities(const config::Config& config,
                                              const std::string& account,
                                              const std::vector<policy::ConfiguredKey>& keys);
 
-// Reads all identities of a data directory without its server, the secrets of keys included: a
+// Reads all identities of a data directory without its server, including the secrets of keys: a
 // process that may read the directory can decrypt them in any case.
 Result<policy::Identities> stored_identities(const std::string& data_directory,
                                              const config::Config& config);
@@ -30,7 +30,7 @@ Result<policy::Identities> stored_identities(const std::string& data_directory,
 std::vector<std::string> config_warnings(const config::Config& config,
                                          const policy::Identities& identities);
 
-// Stores the times of the last uses of keys. Logs an error; the next call tries again.
+// Stores the times at which keys were last used. Logs an error; the next call retries.
 void store_key_uses(api::IdentityStore& store);
 
 }  // namespace trainyard::apps

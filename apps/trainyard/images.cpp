@@ -16,18 +16,17 @@ constexpr const char* kAlgorithmNote =
     "The image is AWS's and is not pulled: the job runs the same algorithm of this server.";
 // SageMaker's algorithms that trainyard-algorithms implements, by the names of AWS's images.
 constexpr const char* kAlgorithms[] = {"image-classification"};
-// XGBoost's image runs a user's script where a job names one, so it has no entrypoint: as in AWS's
+// XGBoost's image runs the user's script if a job names one, so it has no entrypoint: as in AWS's
 // image, the program is the command `train` on its PATH.
 constexpr const char* kXgboostFolder = "/opt/trainyard/xgboost";
-// The image of the current versions, and that of the first ones.
+// The names of the image for current and for the first versions of the algorithm.
 constexpr const char* kXgboost[] = {"sagemaker-xgboost", "xgboost"};
-constexpr const char* kForest = "randomcutforest";  // which trainyard-trainer implements
+constexpr const char* kForest = "randomcutforest";  // implemented by trainyard-trainer
 constexpr const char* kFrameworkNote =
     "The image is AWS's and is not pulled: the job runs on this machine's own system. [images] in "
     "the server's config may name another one.";
 
-// AWS's framework images for training. If the machine lacks a Python module of theirs, entry
-// reports it.
+// AWS's framework images for training. Entry reports a Python module that the machine lacks.
 constexpr const char* kFrameworks[] = {
     "pytorch-training",       "pytorch-training-*",    "tensorflow-training",
     "mxnet-training",         "huggingface-*",         "autogluon-training",
@@ -58,7 +57,8 @@ std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Im
     domain::Image image;
     image.mounts[kAlgorithmsInside] = algorithms;
     image.entrypoint = {kAlgorithmsInside, name};
-    // libtorch's threads else wait for each other by spinning, also for those that are not running.
+    // Otherwise libtorch's threads spin while they wait for each other, even for threads that are
+    // not scheduled.
     image.environment["OMP_WAIT_POLICY"] = "PASSIVE";
     image.note = kAlgorithmNote;
     image.built_in = true;

@@ -1,5 +1,5 @@
-// InternalShutdown shuts the process down for an internal reason: it stores the first reason, and
-// sends SIGTERM to the process, whose main thread waits for signals.
+// InternalShutdown shuts the process down for an internal reason: it stores the first reason and
+// sends SIGTERM to the process, which ends as after a signal of a user.
 //
 // Threads: callable from anywhere. Errors: none.
 #pragma once

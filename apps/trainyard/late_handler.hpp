@@ -1,8 +1,8 @@
-// LateHandler takes the place of the API until the API is open: the server listens first, since
-// orders contain its port. Until open(), it responds to requests with 503 in the form of their
-// protocol, which clients retry. It also responds to unsigned GET /healthz and /readyz, before and
-// after open(). After fail(), /readyz reports why the server ends. While the gate is closed,
-// because the server is not the writer of its ledger, requests get 503 too.
+// LateHandler answers requests until the API is open: the server listens before that, since orders
+// contain its port. Until open(), requests get 503 in the form of their protocol, which clients
+// retry. Unsigned GET /healthz and /readyz are answered before and after open(); after fail(),
+// /readyz reports why the server ends. While this server is not the writer of its ledger, requests
+// get 503, too.
 //
 // Threads: open() is called once; open(), fail() and wait_because() from any thread; the rest as
 // net::Handler.
@@ -28,17 +28,17 @@ class LateHandler final : public net::Handler {
  public:
   explicit LateHandler(Random& random) : random_(random) {}
 
-  // `closed` returns why requests are not served at present; "" if they are.
+  // `closed` returns the reason why requests are not served now; "" if they are.
   void open(net::Handler& handler, std::function<std::string()> closed = {}) {
     closed_ = std::move(closed);
     handler_.store(&handler, std::memory_order_release);
   }
-  // Sets the answer to requests before open().
+  // Sets the reason that requests get before open().
   void wait_because(const std::string& why) {
     const MutexLock lock(mutex_);
     waiting_ = why;
   }
-  // Keeps the first reason.
+  // Sets the reason why the server ends. The first one stays.
   void fail(const std::string& why) {
     const MutexLock lock(mutex_);
     if (failure_.empty()) failure_ = why;

@@ -11,10 +11,11 @@ namespace {
 constexpr size_t kOwnerFileBytesMax = 1 << 10;
 constexpr size_t kDirectoryIdBytes = 16;
 constexpr Duration kEndOfPredecessorMax = 5s;
-// Longer than another server keeps the lock while it ends its predecessor.
+// The longest wait for the lock: longer than another server needs to end its predecessor.
 constexpr Duration kRecordLockMax = 15s;
 
-// A standby reads the lease often enough to take over soon after its expiry.
+// The interval at which a standby reads the lease: short, to become the writer soon after its
+// expiry.
 constexpr int kRenewalsPerLease = 3, kPollsPerLease = 10;
 
 // The process that wrote the ledger last.
@@ -23,7 +24,7 @@ struct Writer {
   uint64_t fencing = 0;
 };
 
-// "PROCESS STARTED FENCING". The release before wrote no number.
+// Parses "PROCESS STARTED FENCING". The previous release wrote no fencing number.
 std::optional<Writer> read_writer(const std::string& path) {
   const auto text = os::read_file(path, kOwnerFileBytesMax);
   if (!text) return {};
@@ -61,7 +62,7 @@ LedgerRole::LedgerRole(const config::Config& config, const DataDirectory& data, 
 
 LedgerRole::~LedgerRole() {
   if (!lease_ || !why_not().empty()) return;
-  // The next writer need not end this process, which is about to end.
+  // This process is about to end, so the next writer need not end it.
   const auto lock = os::FileLock::take_within(data_.file("writer.lock"), kRecordLockMax);
   const auto writer = read_writer(data_.file("writer"));
   if (lock && writer && writer->process == os::own_identity())
@@ -97,8 +98,8 @@ Result<bool> LedgerRole::become_writer(const std::string& name, const StandbyCal
   }
 }
 
-// Ends the previous writer, and takes its place in the record. A server that has stalled since it
-// took the lease finds its successor in the record, which it must not end.
+// Ends the previous writer and replaces it in the record. A server that has stalled since it took
+// the lease may find its successor in the record, and must not end it.
 Result<void> LedgerRole::end_predecessor() const {
   const std::string path = data_.file("writer");
   const auto lock = TRY(os::FileLock::take_within(data_.file("writer.lock"), kRecordLockMax)

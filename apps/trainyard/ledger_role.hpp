@@ -1,9 +1,9 @@
 // LedgerRole makes this server the writer of its ledger: at once for a file, and for a PostgreSQL
 // database when no other server holds the lease. Until then the server is a standby.
 //
-// A server that takes the lease ends the process of the previous writer, if it still runs on this
-// machine: it may be stopped, or separated from PostgreSQL. It could commit nothing, but it holds
-// the port, and the links of agents.
+// A server that takes the lease ends the process of the previous writer if it still runs on this
+// machine: it may be suspended, or disconnected from PostgreSQL. It cannot commit, but it occupies
+// the port and has the links to agents.
 //
 // Threads: why_not() from anywhere; the rest from the main thread. Lifetime: the clock and the data
 // directory outlive it. Errors: those of the ledger; conflict, if it belongs to another server.
@@ -21,7 +21,8 @@
 
 namespace trainyard::apps {
 
-// Nothing: the ledger is a file of the data directory.
+// Returns the settings of the ledger's database; nullopt: the ledger is a file of the data
+// directory.
 std::optional<ledger::PostgresSettings> ledger_database_of(const config::Config& config);
 // Identifies this server's data directory and machine; makes its id at the first start.
 Result<ledger::LedgerOwner> ledger_owner_of(const DataDirectory& data, const std::string& account,
@@ -38,18 +39,19 @@ class LedgerRole {
   Result<void> prepare(const ledger::LedgerOwner& owner);
 
   struct StandbyCallbacks {
-    // Called when the text for requests and the log changes.
+    // Called when the reason changes for which this server is a standby.
     std::function<void(const std::string& why)> standby;
-    // Waits for that long, or for a signal that ends the server: then it returns false.
+    // Waits for this time. Returns false when a signal ends the server.
     std::function<bool(Duration)> pause;
     // Called once, when another server has become the writer.
     std::function<void(const std::string& why)> lost;
   };
-  // Returns when this server is the writer. False: it was told to end. `name` is shown by standbys.
+  // Blocks until this server is the writer (true), or a signal ends it (false). Standbys show
+  // `name`.
   Result<bool> become_writer(const std::string& name, const StandbyCallbacks& waiting);
 
   Result<std::unique_ptr<ledger::Ledger>> open(const ledger::ResourceCheck& check) const;
-  // The reason why this server must not act at present; "" while it is the writer.
+  // Returns the reason why this server must not act now; "" while it is the writer.
   std::string why_not() const { return lease_ ? lease_->why_not() : ""; }
 
  private:

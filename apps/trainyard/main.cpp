@@ -163,7 +163,7 @@ const std::vector<cli::Form>& server_forms() {
   return kForms;
 }
 
-// Accepted until the next version.
+// The former name of the command `pull`, accepted until the next version.
 constexpr const char* kDeprecatedPull = "warm";
 
 std::string overview() {
@@ -202,7 +202,8 @@ struct ServerAddress {
   std::string objects_endpoint;
 };
 
-// Finds the address and keys of the server: in the environment, else in the local server's record.
+// Finds the address and keys of the server: in the environment or, without these, in the local
+// server's record.
 Result<ServerAddress> find_server(const cli::Arguments& arguments) {
   ServerAddress server;
   const std::string data = arguments.value("--data");
@@ -314,7 +315,7 @@ Result<void> use_cache(const cli::Arguments& arguments, const std::string& data)
                              style_of(*terminal, Stream::error), clock);
 }
 
-// Works without a server: the log may be a copy.
+// Needs no server: the log may be a copy.
 Result<void> verify_audit(const std::string& action, const std::string& data) {
   if (action != "verify")
     return invalid("unknown action '" + action + "': use `trainyard audit verify`");

@@ -4,7 +4,7 @@
 //   GET /readyz   200 while the API is open; 503 with the reason before, and after the ledger has
 //                 failed
 //
-// Only requests without a signature are probes: a bucket of S3 may have either name.
+// Only requests without a signature are probes: an S3 bucket may have either name.
 //
 // Threads: pure function.
 #pragma once

@@ -71,13 +71,13 @@ namespace {
 
 constexpr Duration kStopGrace = 5s;        // for requests in progress
 constexpr timespec kUsesInterval{300, 0};  // between writes of the last uses of keys
-// an hour: logs and metrics age by days, images by hours
+// The interval of removals: an hour, since logs and metrics expire after days, images after hours.
 constexpr int kUpkeepIntervals = 12;
 constexpr Duration kCredentialsLifetime = 1h;  // as sessions of roles on AWS
-// For connections and agents' links; less if the machine allows less.
+// The limit of open files, for connections and agents' links; less if the machine allows less.
 constexpr rlim_t kOpenFilesWanted = 65536;
 
-// Blocks signals before any thread starts, so that no thread is interrupted; the main thread waits
+// Blocks signals before any thread starts, so that no thread is interrupted. The main thread waits
 // for them.
 sigset_t block_signals() {
   sigset_t signals;
@@ -222,7 +222,7 @@ Result<config::Config> reload(const std::string& config_file, const DataDirector
                               ReloadableSettings& reloadable, ServerRecord& record,
                               Random& random) {
   config::Config fresh = TRY(config::read_config(config_file));
-  // Checked before the data directory stores which keys it has.
+  // Checks the identities before the data directory stores the keys.
   TRY(config_identities(fresh, identity.account, fresh.access_keys));
   // Keys that were removed from the configuration stop working. Without any, the generated key is
   // valid.
@@ -307,12 +307,12 @@ class Server {
     http_settings_.certificate_file = certificates.certificate;
     http_settings_.key_file = certificates.key;
     auto listening = open_port();
-    // A standby may have the writer's address: it listens there when the writer has gone.
+    // A standby may have the writer's address: it listens there after the writer has ended.
     if (!listening && config_.ledger && listening.error().kind == Kind::conflict) return {};
     return listening;
   }
 
-  // False: the server was told to end while it was a standby.
+  // Returns false if a signal ended the server while it was a standby.
   Result<bool> become_writer(const sigset_t& signals) {
     const std::string name =
         (server_ ? "the server at " + reachable_ : "the server for " + config_.listen) +
@@ -416,7 +416,7 @@ class Server {
     return write_client_files(*data_, reachable_);
   }
 
-  // Starts the loops, and answers requests from now on.
+  // Starts the loops and serves requests from now on.
   Result<void> start() {
     loops_.emplace(*control_, control_settings_.reconcile_interval, &clock_, &loop_statistics_);
     file_system_loop_.emplace(*file_systems_, *storage_.objects, clock_);

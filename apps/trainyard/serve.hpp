@@ -1,5 +1,5 @@
 // Implements `trainyard serve`: opens the data directory, wires the modules, and runs until SIGTERM
-// or SIGINT. The jobs continue without it; the next server finds them.
+// or SIGINT. Jobs continue without a server; the next server finds them.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@
 namespace trainyard::apps {
 namespace {
 
-// the ledger of some hundred thousand jobs
+// The reserve for the ledger, which is enough for some hundred thousand jobs.
 constexpr uint64_t kDiskReserveBytes = uint64_t{256} << 20;
 
 bool is_loopback(const std::string& host) {
@@ -41,15 +41,15 @@ Result<reconcile::Spot> read_spot(const config::Config& config, Instant start) {
   return spot;
 }
 
-// Returns the mark of jobs in a cluster. It belongs to the data directory, whose path another head
-// node of the cluster may have as well; every user can read it, and it reveals nothing about the
-// key.
+// Returns the mark of this server's jobs in a cluster. It is derived from the data directory's key,
+// since another head node of the cluster may have a data directory with the same path. Every user
+// can read the mark; it reveals nothing about the key.
 std::string mark_of(const std::string& sealing_key, const std::string& purpose) {
   constexpr size_t kMarkDigits = 6;  // as server_mark(): it is a part of names of interfaces
   return to_hex(signing::hmac_sha256(sealing_key, purpose)).substr(0, kMarkDigits);
 }
 
-// Settings of a launcher over a cluster that has agents on other machines.
+// Returns the settings of a launcher for a cluster with agents on other machines.
 Result<void> set_node_settings(const config::Config& config, const std::string& directory,
                                const std::string& mark, launch::NodeSettings& settings) {
   settings.mark = mark;
@@ -322,7 +322,7 @@ file_systems::Settings file_system_settings_of(const config::Config& config,
                                                const CheckDiskSpace& check_disk_space) {
   file_systems::Settings settings;
   settings.root = config.fsx_directory.empty() ? data.file("file_systems") : config.fsx_directory;
-  // Without it, files of an import that a server's death ended are fetched again.
+  // Without it, an import that was interrupted by the end of a server fetches its files again.
   if (const auto boot = os::read_file("/proc/sys/kernel/random/boot_id", 256))
     settings.boot = *boot;
   settings.check_disk_space = check_disk_space;

@@ -56,7 +56,7 @@ struct ReloadableSettings {
   Reloadable<std::shared_ptr<const config::Config>> all;  // all of it, for warnings; not nullptr
 };
 
-// This machine's host name.
+// Returns this machine's host name.
 std::string machine_name();
 
 // The addresses of the server, derived from the setting `listen`.
@@ -68,8 +68,8 @@ struct Listening {
 };
 Listening listening_of(const config::Config& config);
 
-// Returns the bytes that jobs, objects and logs leave free for the ledger. On a small disk, as in
-// tests and appliances, the reserve is smaller, so that most of the space is for users.
+// Returns the bytes that jobs, objects and logs must leave free for the ledger. On a small disk, as
+// in tests and appliances, the reserve is smaller, so that most of the space is for users.
 uint64_t reserve_of(const config::Config& config, const std::string& directory);
 
 launch::LocalSettings local_settings_of(const config::Config& config, const DataDirectory& data,
@@ -79,42 +79,42 @@ launch::LocalSettings local_settings_of(const config::Config& config, const Data
 Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
                                                 const DataDirectory& data,
                                                 const std::string& sealing_key, Random& random);
-// Returns the Unix accounts for which jobs run, by user or role; without a name: the server's own
-// in Slurm. Errors: invalid, not_found, denied, with the key of the config.
+// Returns the Unix accounts as which jobs run, by user or role; without a name: the server's
+// account in Slurm. Errors: invalid, not_found, denied, with the key of the config.
 Result<std::map<std::string, launch::UnixUser>> unix_users_of(const config::Slurm& slurm);
 
-// Opens Slurm by its programs, or by slurmrestd if the config names one. `random` outlives the
-// result. Errors: invalid.
+// Opens Slurm through its commands, or through slurmrestd if the config names one. `random`
+// outlives the result. Errors: invalid.
 Result<std::unique_ptr<launch::Slurm>> open_slurm(const config::Slurm& slurm, Clock& clock,
                                                   Random& random);
 // Requires: config.kubernetes. Errors: those of the network pool and of the kubeconfig.
 Result<launch::KubernetesSettings> kubernetes_settings_of(const config::Config& config,
                                                           const std::string& sealing_key,
                                                           Random& random);
-// Opens Kubernetes by its REST API. Errors: those of the kubeconfig or service account.
+// Opens Kubernetes through its REST API. Errors: those of the kubeconfig or service account.
 Result<std::unique_ptr<launch::Kubernetes>> open_kubernetes(
     const config::Kubernetes& kubernetes, const launch::KubernetesJobSettings& jobs);
-// The address by which agents on a cluster's nodes, or in its pods, reach this server.
+// Returns the address by which agents on a cluster's nodes, or in its pods, reach this server.
 std::string server_address_of(const config::Config& config, const Listening& listening);
 
 using Images = std::map<std::string, domain::Image>;
 
-// Does not set the addresses of the API and of the object store, which are known after the server
-// listens.
-// Errors: those of the network pool, and of the file with spot interruptions.
+// Makes the settings of control, without the addresses of the API and of the object store, which
+// are known only after the server listens. Errors: those of the network pool, and of the file with
+// spot interruptions.
 Result<control::Settings> control_settings_of(const config::Config& config,
                                               const DataDirectory& data, const std::string& account,
                                               const Images& images,
                                               const ReloadableSettings& reloadable,
                                               const CheckDiskSpace& check_disk_space, Instant now);
 
-// Does not set the identities, which are in control's records. Lifetime: `control` outlives the
-// settings.
+// Makes the settings of the API, without the identities, which are in control's records. Lifetime:
+// `control` outlives the settings.
 api::Settings api_settings_of(const config::Config& config, const Identity& identity,
                               control::Control& control, const ReloadableSettings& reloadable,
                               const CheckDiskSpace& check_disk_space);
 
-// Does not set why_not.
+// Makes the settings of file systems, without why_not.
 file_systems::Settings file_system_settings_of(const config::Config& config,
                                                const DataDirectory& data,
                                                const CheckDiskSpace& check_disk_space);

@@ -1,10 +1,10 @@
-// ServedConsole connects the console with the server's other parts, if its pages were built.
+// ServedConsole connects the console, if its pages were built, with the server's other parts.
 //
 // Call prepare(), open() and stop() in this order, once each.
 //
-// Threads: confined to the main thread, except for what prepare() sets, which is callable from any.
-// Lifetime: clock, random, and the arguments outlive it; it outlives the control loops and the HTTP
-// server. Errors: none; a server without pages has no console, and logs that.
+// Threads: confined to the main thread, except for the functions that prepare() sets, which are
+// callable from any. Lifetime: clock, random, and the arguments outlive it; it outlives the control
+// loops and the HTTP server. Errors: none; a server without pages has no console, and logs that.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,8 @@ class ServedConsole {
  public:
   ServedConsole(Clock& clock, Random& random) : clock_(clock), sessions_(random) {}
 
-  // Reads the pages next to this program, lets the API issue tokens, and follows changes of jobs.
+  // Reads the pages next to this program, lets the API issue tokens, and subscribes to changes of
+  // jobs.
   // Requires: the control loops and the API have not started.
   void prepare(api::Services& services, control::ControlPlane& control);
   // Returns the console in front of the API; the API itself if there is none.

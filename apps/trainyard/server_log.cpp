@@ -8,7 +8,7 @@
 namespace trainyard::apps {
 namespace {
 
-// Removes the time and the level from the start of a line: they are known.
+// Removes the time and the level from the start of a line; they are stored separately.
 std::string_view message_of(std::string_view line) {
   for (int word = 0; word < 2; ++word) {
     const size_t blank = line.find(' ');

@@ -1,8 +1,8 @@
 // ServerLog is the sink of the server's own log: standard error, or a file that is rotated. It also
 // keeps the last errors for `trainyard status`.
 //
-// Threads: callable from anywhere. Errors: none from write(): a line that the file does not take,
-// on a full disk, goes to standard error, and the server works on.
+// Threads: callable from anywhere. Errors: none from write(): a line that cannot be written to the
+// file, as on a full disk, goes to standard error, and the server keeps running.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class ServerLog {
   void reopen();
 
   void write(Level level, std::string_view line);
-  // The oldest first.
+  // Returns the last errors, the oldest first.
   std::vector<api::ServerError> errors() const;
 
  private:

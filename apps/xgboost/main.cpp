@@ -78,7 +78,7 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-// The memory of the machine, or less where its control group has a limit.
+// Returns the memory of the machine, or the lower limit of the control group.
 uint64_t memory_of_host() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), bytes = ::sysconf(_SC_PAGESIZE);
   uint64_t memory = pages > 0 && bytes > 0 ? uint64_t(pages) * uint64_t(bytes) : 0;
@@ -89,7 +89,7 @@ uint64_t memory_of_host() {
   return memory;
 }
 
-// Metric lines stand alone, as in SageMaker's logs: "[3]#011train-rmse:1.50000".
+// Prints metric lines without a prefix, as in SageMaker's logs: "[3]#011train-rmse:1.50000".
 bool is_metric_line(std::string_view text) {
   return text.size() > 1 && text[0] == '[' && std::isdigit(static_cast<unsigned char>(text[1]));
 }
@@ -175,7 +175,7 @@ Result<int> run(const std::vector<std::string>& arguments) {
   return 2;
 }
 
-// As the command `train` of its image, it needs no argument.
+// Called as `train`, the command of its image, the program needs no argument.
 Result<int> run(int argc, char** argv) {
   const std::string_view name = argc > 0 ? argv[0] : "";
   const std::string_view file = name.substr(name.rfind('/') + 1);

@@ -12,7 +12,7 @@
 namespace trainyard::apps {
 namespace {
 
-constexpr std::chrono::seconds kStopTimeout{30};  // for the stop to be durable
+constexpr std::chrono::seconds kStopTimeout{30};  // until the stop is durable
 
 struct JobArn {
   domain::JobKey key;
@@ -30,11 +30,11 @@ std::optional<JobArn> job_in(std::string_view arn) {
                 std::string(parts[4])};
 }
 
-// A job that is over stays as it is.
+// Stops a training job. A job that has ended is unchanged.
 Result<void> stop_job(control::Control& control, const domain::JobKey& key) {
   const auto found = control.find(key);
   if (!found) return found.error();
-  // A Batch job is not a training job.
+  // The ARN names training jobs, which Batch jobs are not.
   if ((*found)->spec.contract == domain::Contract::plain)
     return not_found("training job not found");
   auto promise = std::make_shared<std::promise<Result<domain::Job>>>();

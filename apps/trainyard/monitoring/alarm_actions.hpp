@@ -1,12 +1,12 @@
 // Carries out the actions of alarms, by the ARN of the action.
 //
 //   arn:aws:sagemaker:REGION:ACCOUNT:training-job/NAME   stops the training job, as StopTrainingJob
-//   arn:..:sns:.., and the event of a change             are given to `notifications`
+//   arn:..:sns:.., and the event of a change             passed to `notifications`
 //
 // An ARN of another form, or of another account, fails at once.
 //
-// Threads: the sink is called from several threads. Errors: of the sink: invalid, not_found, and
-// those of control and of `notifications`. Lifetime: control outlives the sink and its answers.
+// Threads: the sink is called from several threads. Errors of the sink: invalid, not_found, and
+// those of control and of `notifications`. Lifetime: control outlives the sink and its results.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace trainyard::apps {
 
-// `notifications`: unset: there are none, and an action for a topic fails.
+// `notifications` may be empty; then an action for a topic fails.
 alarms::Sink make_alarm_sink(control::Control& control, std::string account,
                              alarms::Sink notifications = nullptr);
 

@@ -11,7 +11,7 @@ namespace trainyard::apps {
 observe::MetricSettings metric_settings_of(const config::Config& config) {
   observe::MetricSettings settings = config.metrics;
   settings.group_of = [](const observe::MetricKey& key) -> std::string {
-    // All that senders of remote write have sent, as if it was one job's.
+    // All series from remote write count as those of one job.
     if (key.name_space == remote_write::kReceivedNamespace)
       return key.region + "//" + key.name_space;
     if (const auto job = key.dimensions.find(contract::kTrainingJobDimension);

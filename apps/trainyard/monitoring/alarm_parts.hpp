@@ -18,14 +18,14 @@
 
 namespace trainyard::apps {
 
-// The metrics' settings of the config, which limit the metrics of one job.
+// Returns the settings of metrics from the config, which limit the metrics of one job.
 observe::MetricSettings metric_settings_of(const config::Config& config);
 
 class AlarmParts {
  public:
   Result<void> open(const std::string& directory);
   void give_to(api::Services& services) const;
-  // `notifications`: publishes to topics and to the event bus; unset: actions of topics fail.
+  // `notifications` publishes to topics and to the event bus; empty: actions for topics fail.
   std::unique_ptr<alarms::AlarmLoop> start_loop(observe::Metrics& metrics,
                                                 control::Control& control, Clock& clock,
                                                 const std::string& account,

@@ -20,7 +20,7 @@ Result<int> post(const log_routing::Webhook& webhook, const std::string& body) {
 
 }  // namespace
 
-// Each may append events, which the other then takes.
+// Stops the router before the services are destroyed: each may append events that others process.
 LogServices::~LogServices() {
   if (router_) router_->stop();
 }

@@ -1,8 +1,8 @@
-// Starts what works on stored log events: the router of metric and subscription filters,
-// deliveries, exports, and Logs Insights.
+// Starts the services that work on stored log events: the router of metric and subscription
+// filters, deliveries, exports, and Logs Insights.
 //
-// Threads: start() and offer() are called by one thread, before requests and agents; appended()'s
-// function from anywhere. Errors: of reading the filters.
+// Threads: one thread calls start() and offer() before the server accepts requests and agents; the
+// function of appended() is callable from anywhere. Errors: those of reading the filters.
 // Lifetime: the storage, the clock and the random numbers outlive it.
 #pragma once
 
@@ -36,7 +36,7 @@ class LogServices {
   Result<void> start(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& objects,
                      const std::string& account, const config::Config& config, Clock& clock,
                      Random& random);
-  // Sets the services of requests.
+  // Adds these services to those of requests.
   void offer(api::Services& services);
 
  private:

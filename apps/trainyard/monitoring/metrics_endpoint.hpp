@@ -1,6 +1,6 @@
-// Exports the server's own metrics to Prometheus, on an address of its own (server.metrics_listen
-// of the config): GET /metrics, /healthz and /readyz, without signatures. On the API's port, which
-// jobs reach, scrapes need a token (prometheus/scrape.hpp).
+// Exports the server's own metrics to Prometheus, on a separate address (server.metrics_listen in
+// the config): GET /metrics, /healthz and /readyz, without signatures. On the API's port, which
+// jobs can reach, scrapes need a token (prometheus/scrape.hpp).
 //
 // Threads: callable from anywhere. Lifetime: all sources outlive it. Errors: none.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace trainyard::apps {
 
-// Counts what the stores of logs and metrics have taken in since the server's start.
+// Counts the log events and metric points that were stored since the server's start.
 struct IngestCounts {
   std::atomic<uint64_t> log_events{0}, log_bytes{0}, metric_points{0};
 };
@@ -42,7 +42,7 @@ class MetricsEndpoint final : public net::Handler {
  public:
   explicit MetricsEndpoint(MetricsSources sources) : sources_(std::move(sources)) {}
 
-  // Adds the server's metrics; those of buckets only if `buckets`.
+  // Adds the server's metrics; the metrics of buckets only if `buckets` is true.
   void add_to(exposition::Families& families, bool buckets) const;
 
   Choice choose(const net::RequestHead& head) override;

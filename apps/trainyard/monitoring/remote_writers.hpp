@@ -1,8 +1,8 @@
-// Sends the points of metrics to the receivers of the configuration, by Prometheus' remote write
-// protocol or OTLP (remote_write/sender.hpp), with the names and labels that scrapes have.
+// Sends the points of metrics to the receivers in the configuration, with Prometheus' remote write
+// protocol or OTLP (remote_write/sender.hpp), under the same names and labels as in scrapes.
 //
-// Threads: start() and stop() by one thread, once; add_to() from any, after start(). Errors: none.
-// Lifetime: journal and control outlive it.
+// Threads: one thread calls start() and stop(), once; add_to() from any, after start(). Errors:
+// none. Lifetime: journal and control outlive it.
 #pragma once
 
 #include <memory>
@@ -18,18 +18,17 @@
 
 namespace trainyard::apps {
 
-// The names under which receivers read the journal of points. Points that the server itself has
-// received by remote write are left out: they would return to their sender.
+// Returns the settings of the journal from which receivers are served. It leaves out points that
+// this server has received by remote write, which would return to their sender.
 observe::JournalSettings journal_of(const config::PrometheusSettings& settings);
 
 class RemoteWriters {
  public:
-  // `journal` nullptr: no receiver is configured. `instance`: host and port of this server, the
-  // label of all series. `started`: the beginning of counters.
+  // `journal`: nullptr if no receiver is configured. `instance`: host and port of this server, the
+  // label of all series. `started`: the start time of counters.
   void start(const config::PrometheusSettings& settings, observe::PointJournal* journal,
              control::Control& control, const std::string& instance, Instant started);
-  // Waits for requests in progress: for one request's limit at most, however many receivers there
-  // are.
+  // Waits for requests in progress, at most for the time limit of one request for all receivers.
   void stop();
   void add_to(exposition::Families& families) const;
 

@@ -47,7 +47,7 @@ class ServedNotifications {
   net::Handler& pages(net::Handler& next);
   // Publishes the message of an alarm's action to its topic, or the event of its change to the bus.
   Result<void> publish(const alarms::PendingAction& action);
-  // Begins to deliver, and to announce changes of jobs.
+  // Starts deliveries and the events about changes of jobs.
   void start();
 
  private:

@@ -1,6 +1,6 @@
-// ServedPrometheus connects the metrics for Prometheus with the server's other parts: it follows
-// points and jobs, answers scrapes and remote writes on the API's port with tokens, and serves the
-// server's metrics without signatures where the config says so.
+// ServedPrometheus connects the metrics for Prometheus with the server's other parts: it receives
+// points and changes of jobs, answers scrapes and remote writes with tokens on the API's port, and
+// serves the server's metrics without signatures on the address that the config names.
 //
 // Call prepare(), follow(), listen() and pages() in this order, once each.
 //
@@ -31,16 +31,17 @@ namespace trainyard::apps {
 class ServedPrometheus {
  public:
   void prepare(const config::PrometheusSettings& settings);
-  // Count what is stored; `next` gets the events as well.
+  // Returns a function that counts stored log events and passes them to `next`.
   observe::EventsAppended events(observe::EventsAppended next);
+  // Returns a function that counts stored points.
   observe::PointsAppended points();
   const IngestCounts& ingest() const { return ingest_; }
-  // Keeps the values of jobs that are not over, those in memory now included. A job is known right
-  // after the commit that creates it, and so before it has a host. Requires: the control loops have
-  // not started.
+  // Keeps the values of jobs that have not ended, including those in memory now. A job is added
+  // right after the commit that creates it, so before it has a host. Requires: the control loops
+  // have not started.
   void follow(control::ControlPlane& control);
-  // Serves the metrics at `address`, and sets host and port; "": nowhere, and returns nullptr. The
-  // result must end before the sources.
+  // Serves the metrics at `address` and sets `host_and_port`; for "" returns nullptr. The result
+  // must be destroyed before the sources.
   Result<std::unique_ptr<net::HttpServer>> listen(const MetricsSources& sources,
                                                   const std::string& address,
                                                   std::string& host_and_port);

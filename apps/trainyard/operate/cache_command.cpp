@@ -53,7 +53,7 @@ class CacheCommand {
   Result<void> check_capacity(const cache::HeldPin& held) const;
   Result<void> check_space() const;
 
-  // The threads that fetch set the status; the main thread shows it.
+  // The fetching threads set the status; the main thread shows it.
   void set_status(const std::string& text) {
     const MutexLock lock(mutex_);
     status_ = text;
@@ -123,7 +123,7 @@ Result<std::vector<mount::MountedObject>> CacheCommand::objects_below(
   return found;
 }
 
-// Blocks beyond the capacity would evict those that were fetched first.
+// Rejects more blocks than the capacity: the last ones would evict the first ones.
 Result<void> CacheCommand::check_capacity(const cache::HeldPin& held) const {
   if (held.bytes_pinned < held.bytes_wanted)
     return exhausted("the cache is too small: pinning needs " + human_bytes(held.bytes_wanted) +

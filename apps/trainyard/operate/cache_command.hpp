@@ -1,6 +1,6 @@
 // Implements `trainyard cache`: shows this machine's cache of objects' blocks, fills it, and pins
-// blocks. It works on the directory of the agents, with the rights of the caller, which must be
-// those of the server's Unix user.
+// blocks. It uses the agents' directory with the rights of the caller, which must be the server's
+// Unix user.
 #pragma once
 
 #include <string>
@@ -22,7 +22,8 @@ struct CacheOptions {
   bool json = false;    // ls
 };
 
-// `error_style`: of standard error, which shows the progress. Errors also: cancelled (Ctrl-C).
+// `style` and `error_style`: the properties of standard output and of standard error, which shows
+// the progress. Errors also: cancelled (Ctrl-C).
 Result<void> cache_command(const CacheOptions& options, os::Terminal& terminal,
                            const cli::OutputStyle& style, const cli::OutputStyle& error_style,
                            Clock& clock);

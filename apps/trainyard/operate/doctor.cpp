@@ -25,7 +25,7 @@ namespace {
 using cli::Finding;
 using State = cli::Finding::State;
 
-constexpr const char* kExampleAccount = "123456789012";  // that of AWS's examples
+constexpr const char* kExampleAccount = "123456789012";  // the account in AWS's examples
 
 State state_of(preflight::Examination::State state) {
   switch (state) {
@@ -39,7 +39,7 @@ State state_of(preflight::Examination::State state) {
   return State::missing;
 }
 
-// Prints findings as the terminal needs them.
+// Prints findings, with colours if the terminal supports them.
 class Report {
  public:
   explicit Report(const cli::OutputStyle& style) : style_(style) {}
@@ -71,7 +71,7 @@ void print_machine(const Report& report, const std::string& data_directory) {
                        : "This machine can run jobs.");
 }
 
-// Finds the GPUs that jobs do not get, since their memory may hold data of the last job.
+// Finds the GPUs that are not assigned to jobs, since their memory may have data of the last job.
 std::vector<Finding> uncleared_gpus(const std::string& data_directory) {
   std::vector<Finding> findings;
   for (const auto& gpu : containers::uncleared_gpus(launch::gpus_directory(data_directory)))
@@ -122,7 +122,7 @@ Finding examine_slurm(const config::Slurm& slurm) {
           ""};
 }
 
-// The same of Kubernetes.
+// Makes the same checks for Kubernetes.
 Finding examine_kubernetes(const config::Kubernetes& kubernetes) {
   launch::KubernetesJobSettings jobs;
   jobs.placement = kubernetes.placement;
@@ -138,7 +138,8 @@ Finding examine_kubernetes(const config::Kubernetes& kubernetes) {
           ""};
 }
 
-// Reads the configuration as the server would. Returns its warnings; errors are errors.
+// Reads the configuration as the server does, and returns its warnings. Errors: those of the
+// server.
 Result<std::vector<Finding>> examine_config(const std::string& data_directory,
                                             const std::string& config_file) {
   const auto config = TRY(config::read_config(config_file));
@@ -159,7 +160,7 @@ Result<std::vector<Finding>> examine_config(const std::string& data_directory,
   return findings;
 }
 
-// The file to examine: that of the request, else the server's; "": none.
+// Returns the file to examine: the request's or, without one, the server's; "" = none.
 std::string config_file_of(const DoctorRequest& request) {
   if (!request.config_file.empty()) return request.config_file;
   const auto record = read_server_record(request.data_directory);

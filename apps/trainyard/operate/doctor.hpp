@@ -1,5 +1,5 @@
-// Implements `trainyard doctor`: reports this machine's abilities and missing packages, and removes
-// remains of a crash. With a configuration file it also reports what is probably wrong there.
+// Implements `trainyard doctor`: reports this machine's features and missing packages, and removes
+// the remains of a crash. With a configuration file it also reports probable mistakes in it.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ namespace trainyard::apps {
 
 struct DoctorRequest {
   std::string data_directory;
-  std::string config_file;  // "": that of the server that was started last, if any
+  std::string config_file;  // "" = the file of the last server, if any
   bool clean = false;
 };
-// `style`: of standard output.
+// `style`: the properties of standard output.
 Result<void> doctor(const DoctorRequest& request, const cli::OutputStyle& style);
 
 }  // namespace trainyard::apps

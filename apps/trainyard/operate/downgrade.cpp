@@ -27,7 +27,7 @@ Result<void> join(objects::Objects& objects, const std::string& bucket, const st
   options.headers = info.headers;
   options.metadata = info.metadata;
   options.bytes = info.bytes;
-  // checksums of part checksums end in "-COUNT"
+  // A checksum of the parts' checksums ends in "-COUNT".
   for (const auto& [algorithm, value] : info.checksums)
     if (value.find('-') == std::string::npos) options.checksums[algorithm] = value;
   const auto writer = TRY(objects.put(bucket, key, options));

@@ -16,9 +16,9 @@ struct Downgraded {
   std::string kept_ledger;     // the path of the replaced ledger
 };
 
-// Keeps all objects. Those that were uploaded in parts become one file each, which changes their
-// ETag. Replaces the ledger by the copy that was made at the upgrade, so later changes are lost.
-// May be repeated after an interruption.
+// Keeps all objects. An object that was uploaded in parts becomes one file, which changes its ETag.
+// Replaces the ledger by the copy that was made at the upgrade, so later changes are lost. May be
+// repeated after an interruption.
 // Errors: conflict (a server runs), not_found (no copy was made), exhausted, corrupt (an object),
 // and those of files.
 Result<Downgraded> downgrade(const std::string& data_directory, Clock& clock, Random& random);

@@ -34,8 +34,8 @@ Result<policy::ConfiguredKey> key_of(const policy::Identities& identities,
                    "create-access-key --user-name " + user + "`");
 }
 
-// Points the record to an endpoint, which becomes part of a script.
-// Errors: invalid, unless it is a URL without a path.
+// Sets the endpoint of the record, which becomes a part of a script. Errors: invalid, unless it is
+// a URL without a path.
 Result<void> point_to(const std::string& endpoint, ServerRecord& record) {
   record.host_and_port = TRY(client::authority_of(endpoint));
   for (const char c : record.host_and_port)
@@ -46,13 +46,13 @@ Result<void> point_to(const std::string& endpoint, ServerRecord& record) {
   return {};
 }
 
-// "yard.lan:4566" -> "yard.lan", "[::1]:4566" -> "::1"
+// Returns "yard.lan" for "yard.lan:4566", and "::1" for "[::1]:4566".
 std::string host_of(const std::string& host_and_port) {
   if (host_and_port.starts_with('[')) return host_and_port.substr(1, host_and_port.find(']') - 1);
   return host_and_port.substr(0, host_and_port.find(':'));
 }
 
-// Clients reject a certificate without the name that they called.
+// Checks the names of the certificate: clients reject one without the name that they called.
 Result<void> check_name(const std::string& data_directory, const ServerRecord& record) {
   if (!record.endpoint.starts_with("https://")) return {};
   const std::string host = to_lower(host_of(record.host_and_port));
@@ -82,7 +82,7 @@ Result<std::string> environment_of(const EnvironmentRequest& request) {
           .in("--endpoint"));
   TRY(check_name(data, record));
   const std::string authority = TRY(os::read_file(data + "/tls/ca.pem", kAuthorityBytesMax));
-  return hand_over_script(record.key.user, record, authority);
+  return client_setup_script(record.key.user, record, authority);
 }
 
 Result<std::string> hand_over(const client::Settings& api, const std::string& objects_endpoint,
@@ -97,7 +97,7 @@ Result<std::string> hand_over(const client::Settings& api, const std::string& ob
                    " is unknown: set AWS_CA_BUNDLE to its file, as `trainyard env` does");
   const std::string authority =
       TRY(os::read_file(api.ca_bundle, kAuthorityBytesMax).in("reading the certificate authority"));
-  return hand_over_script(key.user, record, authority);
+  return client_setup_script(key.user, record, authority);
 }
 
 }  // namespace trainyard::apps

@@ -1,5 +1,5 @@
-// Makes the scripts with which users reach the server: `trainyard env`, and the file of `trainyard
-// user add`.
+// Makes the scripts with which users reach the server: the output of `trainyard env`, and the file
+// that `trainyard user add` writes.
 //
 // Threads: confined to the main thread. Errors: not_found (user, key, server), invalid (endpoint),
 // denied (the data directory is another Unix user's); those of files.
@@ -16,7 +16,7 @@ namespace trainyard::apps {
 struct EnvironmentRequest {
   std::string data_directory;
   std::string user;      // "": the owner
-  std::string endpoint;  // as the user reaches the server; "": as this machine does
+  std::string endpoint;  // by which the user reaches the server; "" = this machine's
 };
 
 // Returns the exports of `trainyard env`. With a user or an endpoint they need no file of the data
@@ -24,8 +24,8 @@ struct EnvironmentRequest {
 // the config that its server was started with, so only a process that may read both gets it.
 Result<std::string> environment_of(const EnvironmentRequest& request);
 
-// Returns the script for a key that the API has just made. `api`: how this process reaches the
-// server; its certificate authority is passed on.
+// Returns the script for a key that the API has just made. `api`: the settings with which this
+// process reaches the server; the script contains their certificate authority.
 Result<std::string> hand_over(const client::Settings& api, const std::string& objects_endpoint,
                               const policy::ConfiguredKey& key, const std::string& endpoint);
 

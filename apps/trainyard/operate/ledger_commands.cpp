@@ -14,7 +14,7 @@
 namespace trainyard::apps {
 namespace {
 
-// The database of the ledger, to which [ledger] must point.
+// Returns the ledger's database, which [ledger] must name.
 Result<ledger::PostgresSettings> database_of(const config::Config& config) {
   const auto database = ledger_database_of(config);
   if (!database)
@@ -42,7 +42,7 @@ std::string account_of(const std::string& directory, const config::Config& confi
   return identity ? identity->account : config.account_id;
 }
 
-// Copies a file of the data directory to the same place in the empty database.
+// Copies the ledger's file to the empty database.
 Result<ledger::Copied> fill_database(const std::string& file,
                                      const ledger::PostgresSettings& database,
                                      const ledger::LedgerOwner& owner, Clock& clock) {
@@ -53,7 +53,7 @@ Result<ledger::Copied> fill_database(const std::string& file,
   if (!taken)
     return conflict("the ledger in the database is in use: its writer is " +
                     candidate.seen().holder);
-  // Released at the end.
+  // Released when this function returns.
   const ledger::WriterLease lease(database, settings, *taken, clock, [](const std::string&) {});
   const ledger::Copied copied = TRY(ledger::copy_to_postgres(file, database, lease.fencing()));
   if (TRY(ledger::checksum_of_file(file)) != TRY(ledger::checksum_of_postgres(database)))

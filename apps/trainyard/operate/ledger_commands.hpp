@@ -2,7 +2,7 @@
 // and restores a data directory's state.
 //
 // Threads: called by the main thread. Errors: conflict (a server runs; the target has content),
-// not_found, those of files and of the database. Then the target is as before, or empty.
+// not_found, those of files and of the database. After an error the target is unchanged or empty.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ namespace trainyard::apps {
 
 struct StoredState {
   std::string data_directory;
-  std::string config_file;  // "": the server's last one
+  std::string config_file;  // "" = the last server's
 };
 
 // Copies the ledger to the database of the config, or with `to_file` to the file of the data
-// directory. Requires: no server uses the data directory. Returns a text for people.
+// directory. Requires: no server uses the data directory. Returns a text for the user.
 Result<std::string> copy_ledger(const StoredState& state, bool to_file, Clock& clock,
                                 Random& random);
 

@@ -14,7 +14,7 @@
 namespace trainyard::apps {
 namespace {
 
-// Overwrites its line on a terminal; elsewhere prints each step once.
+// Prints progress: on a terminal in one line that is overwritten, elsewhere each step once.
 class ProgressLine {
  public:
   bool operator()(const containers::PullProgress& progress) {

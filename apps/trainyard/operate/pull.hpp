@@ -1,4 +1,4 @@
-// Pulls and unpacks an image before jobs need it, as their hosts would: `trainyard pull IMAGE`.
+// Implements `trainyard pull IMAGE`: pulls and unpacks an image before jobs need it.
 #pragma once
 
 #include <string>

@@ -23,7 +23,7 @@ constexpr auto kLastScrub = complete(json_record<LastScrub>("scrub", [](auto& si
   side("broken", last.broken);
 }));
 
-// Draws the bar, waits to keep the rate, and notices Ctrl-C.
+// Draws the progress bar, waits to limit the rate, and checks for Ctrl-C.
 class Pace {
  public:
   Pace(const ScrubOptions& options, os::Terminal& terminal, const cli::OutputStyle& style,
@@ -53,7 +53,7 @@ class Pace {
   void end() { terminal_.write_error(block_.clear()); }
 
  private:
-  // Returns the time to wait to keep the rate.
+  // Returns the time to wait for the limit of the rate.
   Duration pause(const objects::ScrubProgress& progress) const {
     if (options_.bytes_per_second == 0) return {};
     const auto due =

@@ -20,19 +20,20 @@ struct ScrubOptions {
   bool json = false;
 };
 
-// Works while a server runs. Returns true if no object is broken. `error_style`: of standard error,
-// to which its progress goes. Errors also: cancelled (Ctrl-C).
+// Returns true if no object is broken. A server may run meanwhile. `style` and `error_style`: the
+// properties of standard output and of standard error, which shows the progress. Errors also:
+// cancelled (Ctrl-C).
 Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal,
                    const cli::OutputStyle& style, const cli::OutputStyle& error_style,
                    Clock& clock);
 
-// The counts of the last complete scrub of all buckets. There are none if no scrub was completed,
-// or if its file cannot be read.
+// The counts of the last complete scrub of all buckets.
 struct LastScrub {
   Instant at;
   uint64_t objects = 0;
   uint64_t broken = 0;
 };
+// Returns nullopt if no scrub was completed, or if its file cannot be read.
 std::optional<LastScrub> last_scrub(const std::string& data_directory);
 
 }  // namespace trainyard::apps
