@@ -10,7 +10,7 @@ export class ApiError extends Error {
   }
 }
 
-// Shows the sign-in page, which the current URL is once the session has ended.
+// Shows the sign-in page, which the server sends for the current URL after the session has ended.
 export function signInAgain(): void {
   location.reload();
 }
@@ -22,9 +22,8 @@ async function failure(answer: Response): Promise<ApiError> {
   return new ApiError(answer.status, code, message || Message || `HTTP status ${answer.status}`);
 }
 
-// A browser ends its requests when the network changes: a laptop that moves, or a job's network
-// that appears on the server's own machine. A server that starts answers with 503. Requests that
-// only read are tried again.
+// Retries requests that only read. A browser ends its requests when the network changes: a laptop
+// moves, or a job's network appears on the server's machine. A starting server answers with 503.
 const PAUSES_MILLISECONDS = [200, 1000, 3000];
 
 export async function fetchAgain(address: string, options?: RequestInit): Promise<Response> {
@@ -33,7 +32,7 @@ export async function fetchAgain(address: string, options?: RequestInit): Promis
       const answer = await fetch(address, options);
       if (answer.status !== 503) return answer;
     } catch (error) {
-      if (!(error instanceof TypeError)) throw error; // it was aborted
+      if (!(error instanceof TypeError)) throw error; // the request was aborted
     }
     await new Promise((done) => setTimeout(done, pause));
   }
@@ -60,8 +59,8 @@ export async function call<Output>(
   throw await failure(answer);
 }
 
-// Calls an operation that changes something. It is sent once: whether a request without an answer was
-// carried out is not known.
+// Calls an operation that changes something. Sends the request only once: without an answer it is
+// unknown whether the server carried it out.
 export async function callOnce<Output>(
   region: string,
   service: string,
@@ -76,8 +75,8 @@ export async function callOnce<Output>(
   }
 }
 
-// Reads the pages of a list up to `max` elements, which answers have in `members`; `more`: there are others.
-// `token`: the member of requests and answers that says where the next page begins.
+// Reads the pages of a list, up to `max` elements; `more` is true if there are further ones. `members`: the
+// member of responses with the elements; `token`: the member with the token of the next page.
 export async function callPages<Item>(
   region: string,
   service: string,
@@ -105,7 +104,7 @@ export interface PageCall {
 
 const RIGHTS_CALLS_MAX = 256; // as the server
 
-// Returns whether the principal may make each call now. Without an answer it may make none.
+// Returns whether the principal may make each call now. Returns false for all without an answer.
 export async function mayMake(region: string, calls: readonly PageCall[]): Promise<boolean[]> {
   const query = new URLSearchParams({ region });
   const answer = await fetchAgain(`/console/rights?${query}`, {
@@ -122,8 +121,8 @@ export interface Session {
   Principal: string;
   Region: string;
   Regions: string[];
-  // those of many things that the principal may see: "jobs", "queues", "machines", "data",
-  // "campaigns", "alarms", "dashboards", "users"; "new": the form for a new job
+  // The views that the principal may see: "jobs", "queues", "machines", "data", "campaigns", "alarms",
+  // "dashboards", "users"; "new": the form for a new job.
   Views: string[];
   Expires: number;
 }
@@ -131,7 +130,7 @@ export interface Session {
 export async function readSession(): Promise<Session> {
   const answer = await fetchAgain('/console/session');
   if (answer.ok) return (await answer.json()) as Session;
-  // After any other error the session may be valid: a server that starts knows none yet.
+  // After any other error the session may be valid: a starting server cannot check it yet.
   if (answer.status === 401) signInAgain();
   throw await failure(answer);
 }

@@ -1,5 +1,5 @@
-// The x axes of plots: time, steps, epochs. Points come with their time only; a step is a value that
-// the job reported, and epochs are the values of the metric with that name.
+// Computes the x axes of plots: time, steps, epochs. Points have a time only; a step is a value that the
+// job reported, and epochs are the values of the metric with that name.
 import type { Point } from './series';
 
 export type Axis = 'time' | 'step' | 'epoch';
@@ -8,13 +8,13 @@ export function axisOf(text: string): Axis {
   return text === 'step' || text === 'epoch' ? text : 'time';
 }
 
-// "epoch", "train:epoch", "Epochs"; not "epoch_time".
+// Matches "epoch", "train:epoch" and "Epochs"; not "epoch_time".
 export function isEpoch(metric: string): boolean {
   return /(^|[^a-z0-9])epochs?$/i.test(metric);
 }
 
-// Between two values of the epoch the position moves evenly with time, so that the points of one
-// epoch do not lie on each other; behind the last one it moves on as before, by less than an epoch.
+// Interpolates the epoch at a time, so that the points of one epoch have different positions. Behind the
+// last value it extrapolates by less than an epoch.
 export function epochAt(epochs: readonly Point[], at: number): number | undefined {
   const first = epochs[0];
   if (!first || at < first.at) return undefined;
@@ -41,8 +41,8 @@ export interface Placed {
   at: number; // seconds since 1970
 }
 
-// `begin`: the zero of the axis of time. The result ascends in x; points without a place on the axis
-// are left out.
+// Returns the points in ascending order of x, without points that have no x. `begin`: the zero of the
+// time axis.
 export function placed(
   points: readonly Point[],
   axis: Axis,
@@ -56,7 +56,7 @@ export function placed(
     const x = axis === 'time' ? at - begin : axis === 'step' ? steps : epochAt(epochs, at);
     if (x === undefined) continue;
     const last = out[out.length - 1];
-    // A job that began again from a checkpoint repeats epochs: they follow each other in time.
+    // A job that continued from a checkpoint repeats epochs; the order is by time.
     if (last && x < last.x) continue;
     if (last && x === last.x) out[out.length - 1] = { x, value, at };
     else out.push({ x, value, at });

@@ -1,4 +1,4 @@
-// Campaigns, as the server lists and describes them.
+// Reads campaigns, as the server lists and describes them.
 import { call } from './api';
 import type { Tone } from './jobs';
 import type { Transfer } from './map';
@@ -58,7 +58,7 @@ export interface Campaign {
   Rows?: CampaignRow[];
 }
 
-// The newest first.
+// Returns the campaigns, the newest first.
 export async function listCampaigns(region: string): Promise<Campaign[]> {
   const { Campaigns } = await call<{ Campaigns?: Campaign[] }>(region, 'trainyard', 'ListCampaigns', {});
   return (Campaigns ?? []).sort((a, b) => b.CreationTime - a.CreationTime);
@@ -84,7 +84,7 @@ export function toneOf(state: string): Tone {
   return Object.hasOwn(tones, name) ? tones[name]! : 'idle';
 }
 
-// "InProgress" as two words, and "waiting" with a capital letter.
+// Formats a status: "InProgress" as "In progress", "waiting" as "Waiting".
 export function stateText(state: string): string {
   if (state === 'InProgress') return 'In progress';
   return state.slice(0, 1).toUpperCase() + state.slice(1);
@@ -115,7 +115,7 @@ export function sumsOf(regions: readonly CampaignRegion[]): Sums {
   return sums;
 }
 
-// Returns what was and is copied between regions. Rows that share a copy count once.
+// Returns the copies between regions, complete and in progress. Rows that share a copy count once.
 export function transfersOf(rows: readonly CampaignRow[]): Transfer[] {
   const found = new Map<string, Transfer>();
   const copies = new Set<string>();

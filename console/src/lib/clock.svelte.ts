@@ -1,4 +1,4 @@
-// The current time in seconds, for durations that grow while they are shown.
+// Provides the current time in seconds as a reactive value, for durations that grow while they are shown.
 let seconds = $state(Date.now() / 1000);
 window.setInterval(() => {
   if (!document.hidden) seconds = Date.now() / 1000;

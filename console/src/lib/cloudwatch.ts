@@ -1,4 +1,4 @@
-// Alarms and values of metrics, as CloudWatch's operations return them.
+// Reads alarms and values of metrics with CloudWatch's operations.
 import { call, callPages } from './api';
 import { duration, number } from './format';
 import type { Tone } from './jobs';
@@ -77,7 +77,7 @@ async function readAlarms(region: string, input: object): Promise<Alarm[]> {
   return (await callPages<Alarm>(region, 'cloudwatch', 'DescribeAlarms', { AlarmTypes: TYPES, ...input }, ['MetricAlarms', 'CompositeAlarms'], ALARMS_MAX)).items;
 }
 
-// Alarms that ring come first.
+// Orders alarms: those in the state ALARM first.
 export async function listAlarms(region: string): Promise<Alarm[]> {
   const rank = (alarm: Alarm) => ['ALARM', 'INSUFFICIENT_DATA', 'OK'].indexOf(alarm.StateValue);
   return (await readAlarms(region, {})).sort((a, b) => rank(a) - rank(b) || a.AlarmName.localeCompare(b.AlarmName));
@@ -105,7 +105,7 @@ const SIGNS: Record<string, string> = {
   LessThanOrEqualToThreshold: '≤',
 };
 
-// "Average of train:loss > 2, in 3 of 5 periods of 60 s"
+// Describes a condition: "Average of train:loss > 2, in 3 of 5 periods of 60 s".
 export function conditionOf(alarm: Alarm): string {
   if (alarm.AlarmRule) return alarm.AlarmRule;
   const query = alarm.Metrics?.find((one) => one.ReturnData !== false) ?? alarm.Metrics?.[0];
@@ -125,7 +125,7 @@ function periodOfAlarm(alarm: Alarm): number {
   return alarm.Period ?? (Math.max(0, ...periods) || 60);
 }
 
-// The queries that draw what an alarm watches.
+// Returns the queries for the metrics of an alarm.
 export function queriesOfAlarm(alarm: Alarm): MetricQuery[] {
   if (alarm.Metrics?.length) return alarm.Metrics;
   if (!alarm.MetricName || !alarm.Namespace) return [];
@@ -140,8 +140,8 @@ export function queriesOfAlarm(alarm: Alarm): MetricQuery[] {
   ];
 }
 
-// Returns the queries with periods long enough for the points of a plot. They are multiples of their
-// own; CloudWatch accepts those of a minute.
+// Returns the queries with periods long enough for the points of a plot: multiples of the queries' periods
+// and of a minute, which CloudWatch accepts.
 export function fitted(queries: readonly MetricQuery[], from: number, to: number): MetricQuery[] {
   const least = periodOf(from, to, POINTS_MAX);
   const long = (period: number) => {
@@ -188,7 +188,7 @@ export async function readCurves(region: string, queries: readonly MetricQuery[]
   return [...found.values()];
 }
 
-// The time that plots show, by its name in the address.
+// The time ranges of plots, by their names in the URL.
 export const RANGES: readonly (readonly [string, string, number])[] = [
   ['1h', '1 hour', 3600],
   ['', '3 hours', 3 * 3600],

@@ -1,8 +1,8 @@
-// A set of jobs, side by side: what it is called in the address, its rows, and the axes of parallel
+// Compares a set of jobs: their names in the URL, the rows of the table, and the axes of parallel
 // coordinates.
 import { isOver, type Job, type TrainingJob } from './jobs';
 
-export const COMPARED_MAX = 24; // curves that a person still tells apart
+export const COMPARED_MAX = 24; // more curves cannot be distinguished
 export const CURVE_COLOURS = 8; // --curve-0 .. of the theme
 const DASHES = [[], [7, 4], [2, 3]] as const;
 
@@ -12,7 +12,7 @@ export interface Compared {
   training?: TrainingJob;
 }
 
-// The names in the address, each once.
+// Returns the names in the URL, each once.
 export function namesIn(text: string): string[] {
   return [...new Set(text.split(',').filter((name) => name))].slice(0, COMPARED_MAX);
 }
@@ -49,7 +49,7 @@ export interface MetricRow {
   values: (number | undefined)[];
 }
 
-// The last value of each metric.
+// Returns the last value of each metric.
 export function metricRows(jobs: readonly Compared[]): MetricRow[] {
   const names = new Set(jobs.flatMap(({ job }) => (job.Metrics ?? []).map((one) => one.Name)));
   return [...names].sort().map((name) => ({
@@ -66,7 +66,7 @@ export interface Coordinate {
   places: (number | undefined)[]; // of each job
 }
 
-const LOGARITHMIC_RATIO = 50; // 0.001, 0.01, 0.1: evenly spaced where the largest is so much larger
+const LOGARITHMIC_RATIO = 50; // the axis is logarithmic if the largest value is this many times the smallest
 
 function isNumber(text: string): boolean {
   return text.trim() !== '' && Number.isFinite(Number(text));
@@ -108,7 +108,7 @@ function ofTexts(name: string, values: readonly (string | undefined)[]): Coordin
   };
 }
 
-// Hyperparameters that differ, then the last values of metrics.
+// Returns an axis for each hyperparameter that differs, then one for the last value of each metric.
 export function coordinates(
   jobs: readonly Compared[],
   show: (value: number) => string,

@@ -1,5 +1,5 @@
-// Reads the body of a dashboard. Any user who may put dashboards wrote it: what is not of the
-// expected type is left out, and everything has a limit.
+// Parses the body of a dashboard. Any user with the permission to put dashboards may have written it, so
+// values of unexpected types are left out, and everything has a limit.
 import type { Dimension, MetricQuery } from './cloudwatch';
 import { plain } from './format';
 
@@ -13,14 +13,14 @@ export interface Threshold {
   label: string;
 }
 
-interface Place {
+interface GridPosition {
   x: number;
   y: number;
   width: number;
   height: number;
 }
 
-export type Widget = Place & { title: string } & (
+export type Widget = GridPosition & { title: string } & (
     | { type: 'text'; lines: Line[] }
     | { type: 'alarm'; alarms: string[] }
     | { type: 'metric'; region: string; queries: MetricQuery[]; thresholds: Threshold[]; alarms: string[]; single: boolean }
@@ -53,7 +53,7 @@ function whole(value: unknown, otherwise: number, least: number, most: number): 
   return Math.min(most, Math.max(least, number));
 }
 
-// Headings of Markdown, and all else as text.
+// Parses the headings of Markdown; all else is plain text.
 export function linesOf(markdown: string): Line[] {
   return markdown
     .split('\n')
@@ -64,7 +64,7 @@ export function linesOf(markdown: string): Line[] {
     });
 }
 
-// "arn:aws:cloudwatch:us-east-1:123456789012:alarm:loss" names the alarm "loss".
+// Returns the alarm "loss" of "arn:aws:cloudwatch:us-east-1:123456789012:alarm:loss".
 export function alarmName(arn: unknown): string {
   const text = textOf(arn);
   const at = text.indexOf(':alarm:');
@@ -82,8 +82,8 @@ interface Defaults {
   period: number;
 }
 
-// One row of `metrics`: [namespace, name, dimension, value, .., options] or [options]. `before`: the
-// texts of the row above, which "." and "..." repeat.
+// Parses one row of `metrics`: [namespace, name, dimension, value, .., options] or [options]. `before`: the
+// texts of the previous row, which "." and "..." repeat.
 function queryOf(row: unknown[], before: string[], id: string, defaults: Defaults): { query?: MetricQuery; texts: string[] } {
   const last = row[row.length - 1];
   const options: Json = isObject(last) ? last : {};
@@ -132,7 +132,7 @@ function thresholdsOf(annotations: unknown): Threshold[] {
     .map((one) => ({ value: one.value as number, label: shownText(one.label) || String(one.value) }));
 }
 
-function widgetOf(value: Json, place: Place): Widget {
+function widgetOf(value: Json, place: GridPosition): Widget {
   const properties = isObject(value.properties) ? value.properties : {};
   const title = shownText(properties.title);
   const common = { ...place, title };
@@ -153,7 +153,7 @@ function widgetOf(value: Json, place: Place): Widget {
   };
 }
 
-// Throws an Error if the text is not the JSON of a dashboard. Widgets come by rows.
+// Returns the widgets, ordered by rows. Throws an Error if the text is not the JSON of a dashboard.
 export function dashboardOf(body: string): Dashboard {
   const read: unknown = JSON.parse(body);
   const all = (isObject(read) ? listOf(read.widgets) : []).filter(isObject);

@@ -1,5 +1,5 @@
-// Buckets and objects of S3, which the server reads with the rights of the session. Lists are S3's
-// XML. Their texts, and the bytes of objects, are shown as text or as pictures only.
+// Reads buckets and objects of S3, with the rights of the session. Lists are S3's XML. Their texts, and the
+// bytes of objects, are shown only as plain text or as images.
 import { ApiError, fetchAgain, signInAgain } from './api';
 
 export interface Bucket {
@@ -33,7 +33,7 @@ function textOf(parent: Element | Document, name: string): string {
   return parent.getElementsByTagName(name)[0]?.textContent ?? '';
 }
 
-// An error of S3 has a code and a message; one of the console is JSON.
+// Returns the text of an error: S3's errors have a code and a message, the console's are JSON.
 function failure(status: number, text: string, xml?: Document | null): ApiError {
   const message = xml ? textOf(xml, 'Message') : '';
   if (message) return new ApiError(status, xml ? textOf(xml, 'Code') : '', message);
@@ -46,7 +46,7 @@ function failure(status: number, text: string, xml?: Document | null): ApiError 
   return new ApiError(status, '', own || `HTTP status ${status}`);
 }
 
-// XMLHttpRequest parses XML without the sinks that the policy of trusted types closes.
+// Uses XMLHttpRequest, which parses XML without the functions that the Trusted Types policy forbids.
 function readXml(path: string): Promise<Document> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -134,7 +134,7 @@ export async function readPreview(
   return previewOf(key, text, size);
 }
 
-// `text`: the beginning of the object; `size`: of the whole, in bytes.
+// `text`: the beginning of the object; `size`: the bytes of the whole object.
 export function previewOf(key: string, text: string, size: number): Preview {
   if (text.includes('\0')) return { kind: 'none', why: 'The object is not text.' };
   const more = new TextEncoder().encode(text).length < size;
@@ -153,8 +153,7 @@ const CELL_CHARACTERS_MAX = 500;
 const LINES_MAX = 2000;
 const COLUMNS_MAX = 2000;
 
-// Parses the beginning of a CSV file (RFC 4180). `cut`: the last row may be a part of one, and is
-// left out.
+// Parses the beginning of a CSV file (RFC 4180). `cut`: the last row may be incomplete and is left out.
 export function rowsOf(text: string, separator: string, cut: boolean): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];

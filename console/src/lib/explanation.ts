@@ -1,4 +1,4 @@
-// Describes why a job waits and what would make it start, as ExplainJob answers.
+// Reads with ExplainJob why a job waits and what would make it start.
 import { duration } from './format';
 
 export interface StartChange {

@@ -1,4 +1,4 @@
-// Formats values for people.
+// Formats values as text for pages.
 
 export function duration(seconds: number): string {
   const s = Math.round(seconds);

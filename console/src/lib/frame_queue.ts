@@ -1,5 +1,5 @@
-// Runs work that draws, one piece in each frame of the browser, so that many plots that change at
-// once do not delay a frame. Of several pieces with the same key only the last one runs.
+// Runs drawing tasks, one in each frame of the browser, so that many plots that change at once do not delay
+// a frame. Of several tasks with the same key only the last one runs.
 const waiting = new Map<object, () => void>();
 let scheduled = false;
 

@@ -1,4 +1,4 @@
-// Tells elements whether they are in the window, or near it.
+// Notifies elements when they enter or leave the window or its surroundings.
 const MARGIN = '600px 0px'; // a third of a second at the speed of a fast scroll
 
 export function watchView(changed: (element: Element, near: boolean) => void): IntersectionObserver {

@@ -1,7 +1,7 @@
-// The form of a new training job, and its request: one is computed from the other, so that a form
-// can begin with a job, a template or a link. What the form has no field for is kept in `rest`.
+// Converts between the form of a new training job and its request, so that a job, a template or a link can
+// prefill the form. Members without a field are kept in `rest`.
 //
-// Requests come from links, too: any JSON makes a form, and nothing of it is trusted.
+// Requests may come from links: any JSON gives a valid form, and its values are not trusted.
 import type { Request } from './repeat';
 
 export interface Pair {
@@ -91,14 +91,14 @@ export const SCRIPT_MEMBERS = [
 ];
 const CONTAINER_LOG_LEVEL = '20'; // INFO, as the SDK
 
-// Numbers whose text every client writes alike: 3, -0.25; not 1e-3, 007, 0.10.
+// Matches numbers that every client formats in the same way: 3, -0.25; not 1e-3, 007, 0.10.
 export function isPlainNumber(text: string): boolean {
   if (!/^-?(0|[1-9]\d{0,14})(\.\d{0,9}[1-9])?$/.test(text) || text === '-0') return false;
   const value = Math.abs(Number(text));
   return value === 0 || value >= 1e-3;
 }
 
-// A hyperparameter of a script is JSON, as in the SDK: numbers as they are, texts in quotes.
+// Converts a script's hyperparameter to JSON, as the SDK does: numbers unchanged, texts in quotes.
 function scriptValue(text: string): string {
   return isPlainNumber(text) || text === 'true' || text === 'false' ? text : JSON.stringify(text);
 }
@@ -158,7 +158,7 @@ function hyperparametersOf(form: JobForm, region: string): Record<string, string
 const seconds = (value: number | null, unit: number) =>
   value === null ? undefined : Math.round(value * unit);
 
-// `hidden` shows the value of a secret; the request that is sent has the value itself.
+// `hidden` returns the text that is shown in place of a secret; the request that is sent has the secret.
 export function requestOfForm(
   form: JobForm,
   region: string,
@@ -206,13 +206,13 @@ function resourcesOf(form: JobForm): Request {
   };
 }
 
-// Instance groups and preferences have no fields: they stay as they are.
+// Instance groups and preferences have no fields and stay unchanged.
 export function hasGroups(form: JobForm): boolean {
   const kept = objectIn(form.rest, 'ResourceConfig');
   return 'InstanceGroups' in kept || 'InstancePreferences' in kept;
 }
 
-// Two rows of one name are one member of the request: the last would win.
+// Finds two rows of the same name, which would be one member of the request.
 export function repeated(pairs: readonly Pair[]): string[] {
   const names = named(pairs).map((pair) => pair.name);
   return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))];
@@ -254,8 +254,8 @@ function inUnits(total: number): [number, number] {
 
 const SHELLS = ['/bin/sh', '/bin/bash', 'sh', 'bash'];
 
-// The command of a shell, in either form of a request: all words in the entry point, or the command
-// as argument. Nothing: the container runs something else.
+// Returns the shell command of a request, which has all words in the entry point, or the command as an
+// argument. undefined: the container runs no shell command.
 function shellCommand(algorithm: Request): string | undefined {
   const words = [...listIn(algorithm, 'ContainerEntrypoint'), ...listIn(algorithm, 'ContainerArguments')];
   const [shell, option, command] = words;
@@ -304,7 +304,7 @@ function leftOf(request: Request, part: string, ...fields: string[]): Request {
   return Object.keys(left).length ? { [part]: left } : {};
 }
 
-// `base`: the form whose values stay where the request has none.
+// Converts a request to a form. `base`: the form with the values that the request lacks.
 export function formOf(request: Request, base: JobForm, secrets: readonly string[] = []): JobForm {
   const algorithm = objectIn(request, 'AlgorithmSpecification');
   const resources = objectIn(request, 'ResourceConfig');
@@ -400,7 +400,7 @@ export function withoutDefaults(request: Request): Request {
   return out;
 }
 
-// Lists what the form has no field for: "VpcConfig", "OutputDataConfig.CompressionType".
+// Lists the members without a field: "VpcConfig", "OutputDataConfig.CompressionType".
 export function otherMembers(form: JobForm): string[] {
   const parts = ['AlgorithmSpecification', 'ResourceConfig', 'StoppingCondition', 'OutputDataConfig', 'CheckpointConfig'];
   return Object.keys(form.rest).flatMap((name) =>
@@ -413,7 +413,7 @@ export function otherMembers(form: JobForm): string[] {
 const SECRET_ENDS = ['password', 'passwd', 'passphrase', 'secret', 'token', 'credential', 'credentials', 'apikey'];
 const KINDS_OF_KEYS = ['api', 'access', 'private', 'secret', 'signing'];
 
-// As the server, which refuses such values in templates (job_template.cpp).
+// Matches the values that the server rejects in templates (job_template.cpp).
 export function namesSecret(name: string): boolean {
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
@@ -431,7 +431,7 @@ export function secretsOf(form: JobForm): string[] {
     .map((pair) => pair.name);
 }
 
-// The request without the values of secrets, for templates and links.
+// Returns the request without the values of secrets, for templates and links.
 export function requestWithoutSecrets(form: JobForm, region: string): Request {
   const open = {
     ...form,
@@ -451,7 +451,7 @@ interface Linked {
   secrets: string[];
 }
 
-// The fragment of the page's address: browsers do not send it. '': the form is too long for one.
+// Returns the fragment of the URL, which browsers do not send; '': the form is too long for a link.
 export function fragmentOf(form: JobForm, region: string): string {
   const linked: Linked = { request: requestWithoutSecrets(form, region), secrets: secretsOf(form) };
   const bytes = new TextEncoder().encode(JSON.stringify(linked));

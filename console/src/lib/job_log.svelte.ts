@@ -1,5 +1,5 @@
-// JobLog is the log of one job in a page: a window that follows what the job prints, and that moves
-// to earlier lines and back. It reads one page of a stream at a time.
+// JobLog is the log of one job in a page: a window that follows the job's output, and can move to earlier
+// lines and back. It reads one page of a stream at a time.
 import { call } from './api';
 import type { ShownLine } from './log';
 import { backwardToken, forwardToken, LogWindow, type LogLine, type LogRange, type Part } from './log_window';
@@ -81,7 +81,7 @@ export class JobLog {
     });
   }
 
-  // `read` returns how many lines it found; nothing: there are no more.
+  // `read` returns the number of lines that it found; undefined: there are no more.
   private async step(read: () => Promise<number | undefined>): Promise<void> {
     await this.alone(async () => {
       let found = 0;

@@ -19,7 +19,7 @@ export interface Preview {
 
 const PAUSE = 500; // milliseconds of typing
 const BUSY_PAUSE = 3000; // until the next request after the server had too much to compute
-const REFRESH = 15_000; // what is free changes
+const REFRESH = 15_000; // free capacity changes
 
 export class JobPreview {
   preview = $state.raw<Preview>();
@@ -32,7 +32,7 @@ export class JobPreview {
 
   constructor(private readonly region: string) {}
 
-  // Sends the request soon. What is known of an earlier one stays until the answer.
+  // Sends the request soon. The earlier preview stays until the answer arrives.
   ask(request: Request): void {
     this.stop();
     this.asking = true;
@@ -60,8 +60,8 @@ export class JobPreview {
     try {
       const found = await send({});
       if (abort.signal.aborted) return;
-      // The changes take long to compute: the start is shown first, and later the start alone is
-      // requested again.
+      // The changes take long to compute, so the start is shown first; later only the start is requested
+      // again.
       const known = this.previewed === request && this.preview?.Changes;
       this.preview = found.StartsNow || !known ? found : { ...found, Changes: known };
       this.problems = [];

@@ -1,12 +1,12 @@
-// Finds the field of the form that an answer of the server is about, by the member that it names.
+// Finds the field of the form to which an error of the server applies, by the member that it names.
 
 export interface Problem {
   field: string; // '': none of them
   text: string;
 }
 
-// The first that matches counts. Names of members are as the server writes them: of the API
-// (RoleArn), or as in violated constraints (roleArn).
+// The first match is used. The server names members as the API does (RoleArn), or as in violated
+// constraints (roleArn).
 const FIELDS: [RegExp, string][] = [
   [/trainingJobName|Job name/i, 'name'],
   [/trainingImage|oci:|containers-storage:|\bimage\b/i, 'image'],
@@ -40,7 +40,7 @@ export function problemsOf(message: string): Problem[] {
   return texts.map((text) => ({ field: fieldOf(text), text }));
 }
 
-// The text for the field itself, without what its label says.
+// Returns the text for the field, without the name that its label shows.
 export function shortText(text: string): string {
   const constraint = /failed to satisfy constraint: (.*)$/s.exec(text);
   return constraint ? constraint[1]! : text;

@@ -1,4 +1,4 @@
-// Describes what the time of a job was used for, as DescribeJobTime answers.
+// Reads with DescribeJobTime how the time of a job was used.
 
 export interface JobTime {
   JobName: string;
@@ -43,7 +43,7 @@ export function pieces(time: JobTime): Piece[] {
   }));
 }
 
-// "74.5 %", or "at most 74.5 %".
+// Formats "74.5 %", or "at most 74.5 %".
 export function ratio(value: number, known: boolean): string {
   return `${known ? '' : 'at most '}${(value * 100).toFixed(1)} %`;
 }

@@ -1,9 +1,9 @@
-// Writes a job file for `trainyard submit`, as TOML: the short form for what it has, and the members
-// of CreateTrainingJob for the rest. Reading it gives the request again, member by member.
+// Formats a job file for `trainyard submit` as TOML: in the short form where possible, else as members of
+// CreateTrainingJob. Parsing the file gives the same request.
 import { isPlainNumber, SCRIPT_MEMBERS } from './job_form';
 import type { Request } from './repeat';
 
-// A basic string. JSON escapes the same characters, except for DEL.
+// Formats a basic string. JSON escapes the same characters, except for DEL.
 function text(value: string): string {
   return JSON.stringify(value).replaceAll('\u007f', '\\u007F');
 }
@@ -25,7 +25,7 @@ function inline(value: unknown): string {
 const isObject = (value: unknown): value is Request =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
-// Takes a member out of a part of the request, and the part once it is empty.
+// Removes and returns a member of a part of the request. Removes the part once it is empty.
 function take(request: Request, path: readonly string[]): unknown {
   const [name, ...deeper] = path;
   if (name === undefined) return undefined;
@@ -56,7 +56,7 @@ const SCALARS: [string, ...string[]][] = [
   ['checkpoints', 'CheckpointConfig', 'S3Uri'],
 ];
 
-// A command of a shell is a text with blanks; other words are a list.
+// Formats a shell command as a text with blanks, and other words as a list.
 function commandLines(request: Request): string[] {
   const lines: string[] = [];
   const words = take(request, ['AlgorithmSpecification', 'ContainerEntrypoint']);
@@ -79,7 +79,7 @@ function table(name: string, values: Record<string, string>, plain = true): stri
   return lines.length ? ['', `[${name}]`, ...lines] : [];
 }
 
-// Returns nothing if a channel has members that the short form lacks.
+// Returns undefined if a channel has members that the short form lacks.
 function channelLines(channels: readonly unknown[]): string[] | undefined {
   const lines: string[] = [];
   let before = '';
@@ -91,7 +91,7 @@ function channelLines(channels: readonly unknown[]): string[] | undefined {
     const distribution = take(left, ['DataSource', 'S3DataSource', 'S3DataDistributionType']);
     const content = take(left, ['ContentType']);
     const mode = take(left, ['InputMode']);
-    // A path that is not of S3 would be uploaded, and names are keys, in their order.
+    // `trainyard submit` would upload a path that is not an S3 URI. Names are keys, in their order.
     const short = typeof uri === 'string' && uri.startsWith('s3://') && type === 'S3Prefix' && name > before;
     if (!short || Object.keys(left).length) return undefined;
     before = name;
@@ -110,7 +110,7 @@ function channelLines(channels: readonly unknown[]): string[] | undefined {
   return ['', '[channels]', ...lines];
 }
 
-// The text of a JSON string that is written as `trainyard submit` writes it.
+// Returns the text of a JSON string, in the form that `trainyard submit` writes.
 function unquotedText(json: string): string | undefined {
   try {
     const value: unknown = JSON.parse(json);
@@ -193,7 +193,7 @@ export function tomlOf(request: Request): string {
   return [...scalars, ...others, ...tables].join('\n') + '\n';
 }
 
-// The commands that write the file and submit it.
+// Returns the commands that write the file and submit it.
 export function submitOf(request: Request): string {
   const file = `${String(request.TrainingJobName).replace(/[^A-Za-z0-9-]/g, '') || 'job'}.toml`;
   const toml = tomlOf(request);

@@ -1,5 +1,5 @@
-// Follows the event stream of a page: jobs that changed, and new lines of one job's log. It
-// reconnects by itself; then, and after missed events, the page reads everything again.
+// Receives the event stream of a page: jobs that changed, and new lines of one job's log. Reconnects
+// automatically; after that, and after missed events, the page reads everything again.
 import { readSession, signInAgain } from './api';
 import type { LogLine, LogRange } from './log_window';
 

@@ -1,4 +1,4 @@
-// Lines of a log as a page shows them: which look like errors, and where an error begins.
+// Finds the lines of a log that look like errors, and the beginning of an error.
 
 export interface ShownLine {
   number: number; // distinguishes the lines of a page

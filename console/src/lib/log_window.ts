@@ -1,9 +1,9 @@
-// LogWindow holds the part of a job's log that a page has: of each stream, consecutive lines between
-// two positions. It grows at the end while the job prints, and in both directions while a person
-// scrolls. Beyond LINES_MAX it drops lines at the other end, and they can be read again.
+// LogWindow is the part of a job's log that a page has: of each stream, consecutive lines between two
+// positions. It grows at the end while the job prints, and in both directions while the user scrolls. Beyond
+// LINES_MAX it drops lines at the other end, which can be read again.
 //
-// A stream whose end was dropped, or that is read from its beginning, is apart from what the job
-// prints now: new lines are not taken until it was read up to them.
+// If the end of a stream was dropped, or the stream is read from its beginning, there is a gap before the
+// lines that the job prints now: new lines are ignored until the stream was read up to them.
 import { plain } from './format';
 import { looksBad, type ShownLine } from './log';
 
@@ -37,10 +37,10 @@ export interface Part {
   readonly stream: string;
   chunks: Chunk[]; // at least one, consecutive
   fromStart: boolean; // nothing is before the first chunk
-  printed: string; // the position behind what the job has printed, as far as the page has heard
+  printed: string; // the position behind the last line that the page was notified of
 }
 
-// A position without the direction of its token.
+// Returns a position without the direction of its token.
 function positionOf(token: string): string {
   return token.slice(2);
 }
@@ -80,7 +80,7 @@ export class LogWindow {
     this.count = 0;
   }
 
-  // By time; the lines of a stream keep their order.
+  // Returns the lines in order of time; the lines of a stream keep their order.
   lines(): readonly ShownLine[] {
     this.ordered ??= [...this.parts.values()]
       .flatMap((part) => part.chunks.flatMap((chunk) => chunk.lines))
@@ -88,7 +88,7 @@ export class LogWindow {
     return this.ordered;
   }
 
-  // Takes lines that the job prints.
+  // Adds lines that the job prints.
   append(fresh: readonly LogLine[], ranges: readonly LogRange[]): void {
     const before = this.lines();
     const taken: ShownLine[] = [];
@@ -107,20 +107,20 @@ export class LogWindow {
     this.dropOldest();
   }
 
-  // The stream that is read next for earlier lines: the one whose known lines begin last, since the
-  // others are already known for longer. `host` '': of all.
+  // Returns the stream to read next for earlier lines: the stream with the latest first line, since the
+  // others reach further back. `host` '': among all.
   olderPart(host: string): Part | undefined {
     const candidates = this.of(host).filter((part) => !part.fromStart);
     return candidates.sort((a, b) => oldest(b) - oldest(a))[0];
   }
 
-  // Likewise for later lines, of streams that are apart from what the job prints.
+  // Returns the stream to read next for later lines, among those with a gap before new lines.
   newerPart(host: string): Part | undefined {
     const candidates = this.of(host).filter((part) => !isLive(part));
     return candidates.sort((a, b) => newest(a) - newest(b))[0];
   }
 
-  // A page of GetLogEvents that was read with backwardToken().
+  // Adds a page of GetLogEvents that was read with backwardToken().
   prepend(part: Part, fresh: readonly LogLine[], backward: string): void {
     if (!this.has(part)) return; // the window was reset meanwhile
     const begin = positionOf(backward);
@@ -131,7 +131,7 @@ export class LogWindow {
     this.dropNewest();
   }
 
-  // A page that was read with forwardToken().
+  // Adds a page that was read with forwardToken().
   extend(part: Part, fresh: readonly LogLine[], tokens: { backward: string; forward: string }): void {
     if (!this.has(part)) return;
     const last = part.chunks[part.chunks.length - 1]!;
@@ -141,7 +141,7 @@ export class LogWindow {
     this.dropOldest();
   }
 
-  // Returns the streams, each of which now begins with no line at its beginning.
+  // Moves the streams to their beginnings, without lines, and returns them.
   rewind(host: string): Part[] {
     const chosen = this.of(host);
     for (const part of chosen) {

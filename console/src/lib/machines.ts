@@ -1,4 +1,4 @@
-// Machines as ListMachines describes them, and what a map shows of them.
+// Reads machines with ListMachines, and computes what the map of machines shows.
 import { callPages } from './api';
 
 export interface MachineHost {
@@ -17,7 +17,7 @@ export interface MachineHost {
 export interface Machine {
   Name: string;
   Topology?: string;
-  Cpus?: number; // nothing: it has gone, but hosts are left
+  Cpus?: number; // undefined: the machine was removed, but hosts are left
   MemoryInBytes?: number;
   Gpus?: number;
   CpusUsed: number;
@@ -59,7 +59,7 @@ function resourceOf(
   for (const machine of machines) {
     const whole = total(machine);
     if (whole === undefined) continue;
-    // A machine that was made smaller may hold more than it has.
+    // Hosts may use more than the capacity of a machine that was made smaller.
     const left = Math.max(0, whole - used(machine));
     out.total += whole;
     out.used += used(machine);
@@ -71,7 +71,7 @@ function resourceOf(
   return out;
 }
 
-// CPUs, memory and, where there are any, GPUs.
+// Returns CPUs, memory and, if there are any, GPUs.
 export function resourcesOf(machines: readonly Machine[]): Resource[] {
   return [
     resourceOf('CPUs', machines, (one) => one.Cpus, (one) => one.CpusUsed),
@@ -92,7 +92,7 @@ export interface Gang {
   since: number; // the first of its hosts is there
 }
 
-// The jobs that hold machines, those that hold most first.
+// Returns the jobs that use machines, the largest first.
 export function gangsOf(machines: readonly Machine[]): Gang[] {
   const gangs = new Map<string, Gang>();
   for (const machine of machines)
@@ -122,7 +122,7 @@ export function gangsOf(machines: readonly Machine[]): Gang[] {
   );
 }
 
-// The machines of a rack are together; those without a topology come first.
+// Groups machines by rack; those without a topology are first.
 export function racksOf(machines: readonly Machine[]): { rack: string; machines: Machine[] }[] {
   const racks = new Map<string, Machine[]>();
   for (const machine of machines) {
@@ -137,8 +137,8 @@ export function racksOf(machines: readonly Machine[]): { rack: string; machines:
     .sort((a, b) => a.rack.localeCompare(b.rack, undefined, { numeric: true }));
 }
 
-// A colour of each job: mostly the same while others come and go, and no colour twice before each was
-// given once.
+// Returns a colour for each job. It usually stays the same when other jobs begin or end; colours repeat
+// only after all are in use.
 export function coloursOf(machines: readonly Machine[], colours: number): Map<string, number> {
   const keys = new Set(machines.flatMap((machine) => machine.Hosts.map(jobKey)).filter((key) => key));
   const given = new Map<string, number>();

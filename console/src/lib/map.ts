@@ -101,7 +101,7 @@ interface Frame {
   south: number;
 }
 
-// The part of the world that has all places, with at least SPAN_MIN degrees.
+// Returns the part of the world that contains all regions, with at least SPAN_MIN degrees.
 function frameOf(known: readonly (readonly [number, number])[]): Frame {
   const longitudes = known.map(([longitude]) => longitude);
   const latitudes = known.map(([, latitude]) => latitude);
@@ -127,7 +127,7 @@ interface Box {
 
 const overlaps = (a: Box, b: Box) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
-// Places a label next to its point, where it covers no earlier one if there is such a side.
+// Places a label next to its point, on a side where it covers no earlier label, if there is one.
 function labelled(region: string, at: Point, known: boolean, taken: Box[]): MapPlace {
   const long = region.length * CHARACTER;
   const sides = [
@@ -144,14 +144,14 @@ function labelled(region: string, at: Point, known: boolean, taken: Box[]): MapP
   return { region, ...at, known, label, anchor };
 }
 
-// A curve that bends to the left of its direction, so that the way back is another curve.
+// Returns a curve that bends to the left of its direction, so that the reverse direction has another curve.
 export function arcOf(transfer: Transfer, from: Point, to: Point, most: number): MapArc {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const length = Math.hypot(dx, dy) || 1;
   const bend = Math.min(120, 0.22 * length);
   const control = { x: (from.x + to.x) / 2 + (dy / length) * bend, y: (from.y + to.y) / 2 - (dx / length) * bend };
   const width = WIDTH_MIN + (WIDTH_MAX - WIDTH_MIN) * Math.sqrt(most > 0 ? transfer.bytesTotal / most : 0);
-  // Its middle has the direction of the straight line.
+  // The middle of the curve has the direction of the straight line.
   const middle = { x: (from.x + to.x) / 4 + control.x / 2, y: (from.y + to.y) / 4 + control.y / 2 };
   const size = 5 + width;
   const [ux, uy] = [dx / length, dy / length];

@@ -1,6 +1,6 @@
-// MetricReader reads metrics of jobs, again and again while they run: what lies before the last
-// points changes no more and is read once. One call reads many metrics, since a browser answers
-// hundreds of small calls more slowly than points arrive.
+// MetricReader reads metrics of jobs, repeatedly while the jobs run. Points before the last ones no longer
+// change and are read once. One call reads many metrics: hundreds of small calls would take a browser
+// longer than the interval between points.
 import { call } from './api';
 import { METRICS_NAMESPACE } from './jobs';
 import { joined, periodOf, type Point } from './series';
@@ -44,8 +44,8 @@ export function periodOfJob(begin: number, end: number | undefined, now: number)
   return periodOf(begin, (end ?? now) + 61, POINTS_MAX);
 }
 
-// Puts metrics together that one call can read: those with the same period that begin in the same
-// minute. `recent`: the last known point of a metric, or nothing.
+// Groups metrics that one call can read: those with the same period that begin in the same minute.
+// `recent`: the last known point of a metric, or undefined.
 export function slicesOf(all: readonly Wanted[], recent: (one: Wanted, period: number) => number | undefined, now: number): Slice[] {
   const slices: Slice[] = [];
   const open = new Map<string, Slice>();

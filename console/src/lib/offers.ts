@@ -1,4 +1,4 @@
-// Instance types as DescribeRegion offers them, for the choice in a form.
+// Reads the instance types that DescribeRegion offers, for the choice in a form.
 import { bytes, number } from './format';
 
 export interface Offer {
@@ -8,7 +8,7 @@ export interface Offer {
   Gpus?: number;
   OnDemandPerHour?: number;
   SpotPerHour?: number;
-  HostsTotal?: number; // nothing: jobs are made to fit what there is
+  HostsTotal?: number; // undefined: jobs are scaled down to the capacity
   HostsFree?: number;
 }
 

@@ -1,4 +1,4 @@
-// Job queues as Batch's operations describe them, with the jobs that wait in them.
+// Reads job queues with Batch's operations, with the jobs that wait in them.
 import { call, callPages } from './api';
 import { isWaiting, ofBatch, type Job } from './jobs';
 
@@ -55,12 +55,12 @@ interface QuotaShare {
 
 export interface Environment {
   name: string;
-  limits: Usage[]; // what it may hold at once
+  limits: Usage[]; // of simultaneous usage
   enabled: boolean;
 }
 
 export interface Waiting {
-  job?: Job; // nothing: older than those that were read, or no longer waiting
+  job?: Job; // undefined: older than the jobs that were read, or no longer waiting
   name: string; // in addresses
   since?: number; // at this position
 }
@@ -100,7 +100,7 @@ export function nameInArn(arn: string): string {
   return arn.slice(arn.lastIndexOf('/') + 1);
 }
 
-// "UserA*" is for every share that begins so; the longest one that fits counts.
+// Finds the weight of a share. "UserA*" matches every share with that prefix; the longest match is used.
 export function weightOf(share: string, weights: readonly Weight[]): number {
   let found: Weight | undefined;
   for (const weight of weights) {
@@ -154,7 +154,7 @@ export function quotaShares(
   });
 }
 
-// The environments that a queue names, in its order.
+// Returns the environments that a queue names, in its order.
 function environmentsOf(queue: JobQueue, known: ReadonlyMap<string, Environment>): Environment[] {
   return [
     ...(queue.computeEnvironmentOrder ?? []).map((one) => ({ order: one.order, name: one.computeEnvironment })),
@@ -213,11 +213,12 @@ async function sharesOf(region: string, queue: JobQueue, snapshot: Snapshot, pol
   return quotaShares(quotaShareUtilization.topCapacityUtilization ?? [], shares);
 }
 
-// Parts of a queue that the principal may not see are left out; the list itself must be readable.
+// Parts of a queue that the principal may not see are left out; the list must be readable.
 export async function readQueues(region: string, jobs: readonly Job[]): Promise<Queue[]> {
   const listed = (await batchList<JobQueue>(region, 'DescribeJobQueues', 'jobQueues')).slice(0, QUEUES_MAX);
   const [environments, policies] = await Promise.all([readEnvironments(region), readPolicies(region, listed)]);
-  // Training jobs in queues have an ARN of Batch there, with their name, and their own elsewhere.
+  // Training jobs in queues have an ARN of Batch in the queue's list, with their name, and a different one
+  // elsewhere.
   const known = new Map(jobs.map((job) => [job.Name, job]));
   return Promise.all(
     listed.map(async (queue): Promise<Queue> => {
@@ -241,7 +242,7 @@ export async function readQueues(region: string, jobs: readonly Job[]): Promise<
   );
 }
 
-// Training jobs that wait in no queue, in the order of their creation.
+// Returns the training jobs that wait in no queue, in the order of their creation.
 export function waitingOutside(jobs: readonly Job[]): Waiting[] {
   return jobs
     .filter((job) => isWaiting(job) && !ofBatch(job) && !job.DisplayName)

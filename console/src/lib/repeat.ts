@@ -1,5 +1,5 @@
-// Writes the calls that start a training job: with the AWS CLI, with boto3, and with trainyard
-// submit. Of a job that there is already, they repeat it under another name.
+// Formats the commands that start a training job: with the AWS CLI, with boto3, and with `trainyard
+// submit`. For an existing job, they start a copy under a new name.
 import type { TrainingJob } from './jobs';
 
 // The request of CreateTrainingJob.

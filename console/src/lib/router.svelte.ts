@@ -1,7 +1,7 @@
-// The address of the page is its state: every view has a link that can be shared.
+// Maps the URL to the view and its state, so that every view has a link that can be shared.
 const ROOT = '/console';
 
-export interface Place {
+export interface PageRoute {
   page: 'jobs' | 'job' | 'unknown' | (typeof PAGES)[number];
   job: string;
   tab: string;
@@ -9,7 +9,7 @@ export interface Place {
 
 const PAGES = ['compare', 'queues', 'machines', 'data', 'new', 'campaigns', 'alarms', 'dashboards', 'users'] as const;
 
-function placeOf(parts: string[]): Place {
+function pageRouteOf(parts: string[]): PageRoute {
   const [page = 'jobs', job = '', tab = ''] = parts;
   const other = PAGES.find((name) => name === page);
   if (other && parts.length === 1) return { page: other, job: '', tab: '' };
@@ -17,7 +17,7 @@ function placeOf(parts: string[]): Place {
   return { page: known ? (job ? 'job' : 'jobs') : 'unknown', job, tab };
 }
 
-function read(): { place: Place; query: URLSearchParams } {
+function read(): { page: PageRoute; query: URLSearchParams } {
   const parts = location.pathname
     .slice(ROOT.length)
     .split('/')
@@ -29,19 +29,19 @@ function read(): { place: Place; query: URLSearchParams } {
         return part;
       }
     });
-  return { place: placeOf(parts), query: new URLSearchParams(location.search) };
+  return { page: pageRouteOf(parts), query: new URLSearchParams(location.search) };
 }
 
 let current = $state.raw(read());
 let visits = $state(0);
 
 export const route = {
-  // Grows whenever a link is followed or the history is: the same view begins again.
+  // Increases on every navigation (link or history), so that a page reloads even when the path is the same.
   get visit(): number {
     return visits;
   },
-  get place(): Place {
-    return current.place;
+  get page(): PageRoute {
+    return current.page;
   },
   query(name: string): string {
     return current.query.get(name) ?? '';
@@ -69,7 +69,7 @@ export function machinesPath(): string {
   return link(`${ROOT}/machines`);
 }
 
-// `from`: a job that the form begins with.
+// `from`: the job whose values prefill the form.
 export function newJobPath(from = '', template = ''): string {
   return link(`${ROOT}/new`, { from, template });
 }
@@ -78,7 +78,7 @@ export function dataPath(bucket = '', prefix = '', key = ''): string {
   return link(`${ROOT}/data`, { bucket, prefix, key });
 }
 
-// The list, or one of it.
+// The campaigns page, or one campaign.
 export function campaignsPath(campaign = ''): string {
   return link(`${ROOT}/campaigns`, { campaign });
 }
@@ -95,7 +95,7 @@ export function usersPath(user = ''): string {
   return link(`${ROOT}/users`, { user });
 }
 
-// The region stays the same from view to view.
+// Adds the parameters to a path. The region is kept in all links.
 function link(path: string, values: Record<string, string> = {}): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries({ region: route.query('region'), ...values }))
@@ -111,7 +111,7 @@ export function go(path: string): void {
   window.scrollTo(0, 0);
 }
 
-// Changes parameters of the address; '' removes one. Filters leave no trail in the history.
+// Changes parameters of the URL; '' removes one. Adds no entry to the history.
 export function setQuery(values: Record<string, string>): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(values))
@@ -123,7 +123,7 @@ export function setQuery(values: Record<string, string>): void {
   current = read();
 }
 
-// Keeps the state of a form in the address, in the part that browsers do not send.
+// Stores the state of a form in the URL's fragment, which browsers do not send.
 export function setFragment(fragment: string): void {
   history.replaceState(null, '', location.pathname + location.search + fragment);
 }

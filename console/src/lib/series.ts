@@ -7,7 +7,7 @@ export interface Point {
 }
 
 // Returns the exponential moving average, with the bias correction of TensorBoard: the first value
-// equals the first point. `weight`: of the past, in [0, 1).
+// equals the first point. `weight`: the weight of earlier points, in [0, 1).
 export function smooth(values: readonly number[], weight: number): number[] {
   if (weight <= 0) return [...values];
   let sum = 0;

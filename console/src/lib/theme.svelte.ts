@@ -1,4 +1,4 @@
-// The current theme as a reactive value, for plots, which choose their colours themselves.
+// Provides the current theme as a reactive value, for plots, which choose their colours themselves.
 import { currentTheme, type Theme } from './theme';
 
 let shown = $state<Theme>(currentTheme());

@@ -1,4 +1,4 @@
-// Saves the timeline of a job, as GetJobTimeline answers, as a file for Perfetto.
+// Saves the timeline of a job (GetJobTimeline) as a file for Perfetto.
 
 export interface JobTimeline {
   JobName: string;
@@ -6,7 +6,7 @@ export interface JobTimeline {
   Notes?: string[]; // what it lacks
 }
 
-// "nightly:7" -> "nightly_7.trace.json".
+// Returns "nightly_7.trace.json" for "nightly:7".
 export function traceFileName(job: string): string {
   return `${job.replace(/[^\w.-]/g, '_')}.trace.json`;
 }

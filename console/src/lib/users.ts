@@ -1,4 +1,4 @@
-// Users of the account with their keys, groups and policies, as IAM's operations return them.
+// Reads the users of the account with their keys, groups and policies, with IAM's operations.
 import { call, callPages, type PageCall } from './api';
 import { plain } from './format';
 
@@ -58,7 +58,7 @@ export async function listKeys(region: string, user: string): Promise<AccessKey[
   return Promise.all(
     keys.map(async (key) => {
       const input = { AccessKeyId: key.AccessKeyId };
-      // Its right is another one.
+      // The operation needs a different permission.
       const answer = await call<{ AccessKeyLastUsed?: { LastUsedDate?: number; ServiceName?: string } }>(region, 'iam', 'GetAccessKeyLastUsed', input).catch(
         () => undefined,
       );
@@ -73,7 +73,7 @@ export async function listGroups(region: string, user: string): Promise<string[]
   return groups.map((group) => group.GroupName);
 }
 
-// The policies of a user, or of a group; those that may not be listed are left out.
+// Reads the policies of a user or of a group; those that may not be listed are left out.
 async function policiesOf(region: string, kind: 'User' | 'Group', name: string): Promise<UserPolicy[]> {
   const input = { [`${kind}Name`]: name };
   const group = kind === 'Group' ? name : '';
@@ -87,7 +87,7 @@ async function policiesOf(region: string, kind: 'User' | 'Group', name: string):
   ];
 }
 
-// Also those of the user's groups.
+// Reads the policies of a user, including those of the user's groups.
 export async function listPolicies(region: string, user: string, groups: readonly string[]): Promise<UserPolicy[]> {
   const lists = await Promise.all([
     policiesOf(region, 'User', user),
@@ -101,7 +101,7 @@ export function listManagedPolicies(region: string): Promise<{ PolicyName: strin
   return readAll(region, 'ListPolicies', 'Policies', {}, POLICIES_MAX);
 }
 
-// Returns a document as the entity has it. IAM encodes it as in a URL.
+// Decodes the document of a policy, which IAM encodes as in a URL.
 export async function readDocument(region: string, user: string, policy: UserPolicy): Promise<string> {
   if (policy.arn) {
     const { Policy } = await call<{ Policy: { DefaultVersionId: string } }>(region, 'iam', 'GetPolicy', { PolicyArn: policy.arn });
@@ -123,13 +123,13 @@ export function decoded(document: string): string {
   }
 }
 
-// Returns a policy's document as JSON with indentation; one that is not JSON, as it is.
+// Returns a policy's document as indented JSON; a document that is not JSON is returned unchanged.
 export function readable(document: string): string {
   let text = document;
   try {
     text = JSON.stringify(JSON.parse(document), null, 2);
   } catch {
-    // as it is
+    // returned unchanged
   }
   return text.split('\n').map(plain).join('\n');
 }
@@ -167,7 +167,7 @@ export async function simulate(region: string, arn: string, action: string, reso
   return result ? verdictOf(result) : { tone: 'bad', text: 'The server gave no result.' };
 }
 
-// The calls with which a page changes a user, for mayMake().
+// Returns the calls with which a page changes a user, for mayMake().
 const ANY_KEY = 'AKIA0000000000000000';
 
 export function callsOn(user: User): PageCall[] {

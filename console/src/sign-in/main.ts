@@ -22,7 +22,7 @@ async function open(body: string, headers: Record<string, string>): Promise<void
   throw new Error(text || `The server answered with HTTP status ${answer.status}.`);
 }
 
-// Loads the same URL again, which now is the requested page.
+// Loads the same URL again, for which the server now sends the requested page.
 function proceed(): void {
   // The fragment is kept if it contains a prefilled form; a sign-in token is removed from the URL.
   if (location.hash.startsWith('#form=')) return location.reload();

@@ -1,5 +1,5 @@
-// Computes SHA-256 and HMAC. Browsers offer theirs only to pages over TLS or from the same machine,
-// and a server in a private network may have neither.
+// Computes SHA-256 and HMAC. Browsers offer their own only to pages over TLS or from the same machine, and
+// the pages of a server in a private network may be neither.
 
 // The fractional parts of the cube and square roots of the first primes (FIPS 180-4).
 // prettier-ignore
