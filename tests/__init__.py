@@ -1,1 +1,2 @@
-"""Tests in Python: a package, so that each helper has one name, from the root of the repository."""
+"""The tests in Python. They are a package, so that each helper has one name, from the root of the
+repository."""

@@ -1,5 +1,5 @@
-"""A small server for tests of the agent: the server's side of the wire (docs/formats/wire.md), and
-an object store that keeps everything in a dictionary and checks no signature."""
+"""Provides a small server for tests of the agent: the server's side of the wire
+(docs/formats/wire.md), and an object store in a dictionary that checks no signatures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATES = [
 FAULTS = ["algorithm", "client", "internal", "lost"]
 CAUSES = {"user": 1, "max_runtime": 2, "host_failed": 4}
 
-Value = Any  # as the letters of struct say: a number, of one kind or another
+Value = Any  # the values of struct formats: numbers
 
 
 class Fields:
@@ -56,8 +56,8 @@ def text(value: str) -> bytes:
 
 
 class WireServer:
-    """Listens for one agent at a time, records its messages, and acknowledges all of them unless it
-    is set to be away."""
+    """Listens for one agent at a time, and records and acknowledges its messages. go_away() makes
+    it unreachable."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = str(path)
@@ -168,7 +168,7 @@ class WireServer:
                 if number == self.state_acknowledged + 1:
                     self.state_acknowledged = number
                     self.facts.append(fact)
-                    # By then everything that was logged is here, as it must be.
+                    # The log up to here must have arrived by then.
                     fact["lines_before"] = len(self.lines)
             self.say(7, struct.pack("<BQ", 0, self.state_acknowledged), link)
             if state in ("finished", "failed"):
@@ -198,7 +198,7 @@ class WireServer:
 
 
 class Store(http.server.ThreadingHTTPServer):
-    """The part of S3 that an agent needs: objects by (bucket, key)."""
+    """Implements the part of S3 that an agent needs: objects by (bucket, key)."""
 
     daemon_threads = True
 

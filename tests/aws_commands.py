@@ -1,5 +1,5 @@
-"""Runs commands of unmodified AWS CLIs without their start-up time: for each CLI, a process imports
-it once and forks for each command. Importing takes two thirds of a command's processor time.
+"""Runs commands of unmodified AWS CLIs without their start-up time: for each CLI, one process
+imports it and forks for each command. Importing takes two thirds of a command's processor time.
 
 Run as a program, this file is that process: `python aws_commands.py SOCKET`, where SOCKET is the
 number of an inherited descriptor. It ends when the other end is closed.
@@ -45,7 +45,7 @@ class ForkServer:
         self, arguments: Sequence[str], environment: Mapping[str, str], seconds_max: float
     ) -> subprocess.CompletedProcess[str]:
         """Returns the finished command with its output as text. Raises TimeoutError when it takes
-        too long; the server cannot be used afterwards."""
+        too long; then the fork server cannot be used again."""
         request = json.dumps([list(arguments), dict(environment), os.getcwd()]).encode()
         assert len(request) <= REQUEST_BYTES_MAX, "the arguments are too long"
         with (
@@ -75,7 +75,7 @@ SERVERS: dict[str, ForkServer] = {}
 def run(
     program: str, arguments: Sequence[str], environment: Mapping[str, str], seconds_max: float
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a command by the server of its program: see ForkServer.run()."""
+    """Runs a command with the fork server of its program: see ForkServer.run()."""
     if program not in SERVERS:
         SERVERS[program] = ForkServer(program)
     return SERVERS[program].run([program, *arguments], environment, seconds_max)

@@ -1,4 +1,4 @@
-"""Helpers for calls of every service: unused names, and the error of a rejected call."""
+"""Has helpers for calls of every service: unused names, and the error of a rejected call."""
 
 import uuid
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Jobs of a server whose machines are a cluster's: scripts and steps for tests of each kind."""
+"""Has scripts and steps for tests of jobs on clusters of each kind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ else:
     print("received", sum(len(got) for got in iter(lambda: peer.recv(65536), b"")))
 """
 WAIT_FOR_STOP = "trap 'echo stopping; exit 0' TERM; echo ready; while :; do sleep 0.1; done"
-# Long enough that what was away is usually back before the end; either order must do.
+# Long enough that an interrupted part is usually back before the end. Tests must pass in either
+# order.
 SOME_SECONDS = (
     "echo ready; n=0; while [ $n -lt 80 ]; do n=$((n+1)); sleep 0.1; done; echo continued"
 )
@@ -36,7 +37,7 @@ def create(server: Server, script: str, **more: Any) -> str:
 
 
 def lines(server: Server, name: str, host: int | None = None) -> list[str]:
-    """The script's own lines."""
+    """Returns the lines of the script, without the platform's."""
     found = jobs.log_lines(server.boto("logs"), name, host)
     return [line for line in found if not line.startswith("trainyard: ")]
 

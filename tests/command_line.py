@@ -10,7 +10,8 @@ from tests.trainyard_server import Server, wait_for
 
 
 class CommandLine:
-    """cli("jobs", "--json") is the finished process; its exit code must be `code`."""
+    """Runs commands: cli("jobs", "--json") returns the finished process, whose exit code must be
+    `code`."""
 
     def __init__(self, server: Server, directory: str | os.PathLike[str] | None = None) -> None:
         self.server = server
@@ -47,15 +48,15 @@ class CommandLine:
 
 
 def touch_go(cli: CommandLine, job: str) -> subprocess.CompletedProcess[str] | None:
-    """Makes the file in the first host of a job; None while the host is being prepared."""
+    """Makes the file in the first host of a job. Returns None while the host is being prepared."""
     done = cli("shell", job, "1", "--", "touch", "/tmp/go", code=None)
     return None if "is preparing: a shell needs a running host" in done.stderr else done
 
 
 def let_go(cli: CommandLine, *jobs: str) -> None:
-    """Makes the file /tmp/go in the first host of each job, whose script waits for it. The host may
-    have ended before its shell could say so."""
+    """Makes the file /tmp/go, for which the script waits, in the first host of each job. The host
+    may end before its shell reports success."""
     for job in jobs:
-        # A job counts as running a moment before its host takes shells.
+        # A job counts as running shortly before its host accepts shells.
         done = wait_for(functools.partial(touch_go, cli, job), f"the host of {job}")
         assert done.returncode == 0 or "the host has ended" in done.stderr, done.stderr

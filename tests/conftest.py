@@ -6,8 +6,8 @@ import pytest
 from tests import trainyard_server
 from tests.trainyard_server import Answer, Server
 
-# Where several files run at a time, these begin first: none of them is then what the others have
-# to wait for at the end.
+# These files take longest. When several files run at a time, these start first, so that none of
+# them delays the end.
 LONG_FILES = (
     "conformance/test_batch_service.py",
     "conformance/test_sdk_v3.py",
@@ -43,8 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def failed_last(items: list[pytest.Item], failed: Collection[str]) -> list[pytest.Item]:
-    """Returns the tests that a retry runs; all, if it is not known what failed. `failed`: ids of
-    tests, and of files that could not be read."""
+    """Returns the tests that a retry runs; all tests if the failed ones are unknown. `failed`: ids
+    of tests, and of files that could not be read."""
     files = {name.partition("::")[0] for name in failed}
 
     def runs(item: pytest.Item) -> bool:
@@ -71,7 +71,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server for the tests of one file."""
+    """Starts a server for the tests of one file."""
     one = trainyard_server.Server(
         tmp_path_factory.mktemp("yard") / "data",
         "[jobs]\nstop_grace_seconds = 3\n[regions.'eu-west-1']\n[regions.'ap-south-1']\n",
@@ -85,13 +85,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     params=[trainyard_server.TODAYS_AWS, trainyard_server.DEBIANS_AWS], ids=["todays", "debians"]
 )
 def aws(request: pytest.FixtureRequest, server: Server) -> Callable[..., Answer]:
-    """Today's AWS CLI, then Debian's: aws("s3", "ls")."""
+    """Runs commands with the current AWS CLI, then with Debian's: aws("s3", "ls")."""
     return lambda *arguments, **more: server.aws(*arguments, program=request.param, **more)
 
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
-    """start(config="..") -> a server of the test's own."""
+    """Returns start(config=".."), which starts a server for this test."""
     servers = []
 
     def make(config: str = "", **more: Any) -> Server:

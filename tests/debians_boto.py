@@ -1,5 +1,5 @@
 """Calls Debian's boto3, which is two years older. It cannot be imported next to the current one, so
-each call runs in a process of its own."""
+each call runs in a separate process."""
 
 import json
 import subprocess
@@ -35,8 +35,8 @@ print(json.dumps(answer, default=lambda time: time.timestamp()))
 def call(
     server: trainyard_server.Server, service: str, method: str, **arguments: Any
 ) -> dict[str, Any]:
-    """Calls it; returns the answer, times in it as seconds. A time argument: {"time": seconds}.
-    An error is {"Error": ..}."""
+    """Calls an operation; returns the response with times in seconds. A time argument: {"time":
+    seconds}. An error is {"Error": ..}."""
     done = subprocess.run(
         [PYTHON, "-c", SCRIPT],
         input=json.dumps([service, method, arguments]),

@@ -1,5 +1,5 @@
-"""A client's side of S3 bodies whose chunks are signed with SigV4a, which no SDK for Python can
-send: strings to sign and framing are made here, keys and signatures by AWS's common runtime."""
+"""Makes S3 bodies with chunks that are signed with SigV4a, which no SDK for Python can send: the
+strings to sign and the framing here, keys and signatures with AWS's common runtime."""
 
 import hashlib
 import hmac
@@ -23,7 +23,7 @@ Point = tuple[int, int]
 
 
 def add(one: Point | None, other: Point | None) -> Point | None:
-    """The sum of two points; None is the point at infinity."""
+    """Returns the sum of two points; None is the point at infinity."""
     if one is None or other is None:
         return one or other
     if one[0] == other[0] and (one[1] + other[1]) % PRIME == 0:
@@ -38,7 +38,7 @@ def add(one: Point | None, other: Point | None) -> Point | None:
 
 
 def multiply(scalar: int) -> Point | None:
-    """The point of a private key."""
+    """Returns the point of a private key."""
     point, double = None, GENERATOR
     while scalar:
         point = add(point, double) if scalar & 1 else point
@@ -48,7 +48,7 @@ def multiply(scalar: int) -> Point | None:
 
 
 def derive_key(access_key: str, secret: str) -> awscrt.crypto.EC:
-    """The key pair of an access key: NIST SP 800-108 in counter mode."""
+    """Returns the key pair of an access key: NIST SP 800-108 in counter mode."""
     for counter in range(1, 255):
         text = (
             b"\0\0\0\1AWS4-ECDSA-P256-SHA256\0"
@@ -77,7 +77,8 @@ def padded(signature: str) -> str:
 
 
 class Signer:
-    """Signs chunk after chunk. `seed`: the request's own signature; `time`: its X-Amz-Date."""
+    """Signs the chunks of a body in order. `seed`: the request's signature; `time`: its
+    X-Amz-Date."""
 
     def __init__(self, key: awscrt.crypto.EC, time: str, seed: str, service: str = "s3") -> None:
         self.key, self.previous = key, seed

@@ -1,4 +1,4 @@
-"""A job whose ranks reduce gradients all the time, one of which gets a fault: it sleeps, stops,
+"""Runs jobs whose ranks reduce gradients continuously. One rank gets a fault: it sleeps, stops, or
 computes or loads more slowly than the others."""
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def start_job(
     step: int = 100,
     values: int = 4,
 ) -> None:
-    """Starts a job of one rank for each host; `fault`: "sleep", "stop", "slow", "load", or another
-    word for a job whose ranks have none. It begins at a step, with a line of the log."""
+    """Starts a job with one rank on each host. `fault`: "sleep", "stop", "slow", "load", or another
+    word for a job without a fault. The fault begins at a step, which a line of the log reports."""
     files: dict[str, str | bytes] = {
         "train.py": PROGRAM,
         "_declarations.py": (SDK / "_declarations.py").read_text(),

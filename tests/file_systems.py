@@ -1,4 +1,4 @@
-"""FSx file systems for tests: requests, and waits for their states."""
+"""Has helpers for FSx file systems: requests, and waits for their states."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ SUBNET = "subnet-0123456789abcdef0"
 
 
 def request(import_path: str | None = None, **more: Any) -> dict[str, Any]:
-    """A CreateFileSystem request of the smallest file system; `more` is of LustreConfiguration."""
+    """Returns a CreateFileSystem request for the smallest file system; `more`: further members of
+    LustreConfiguration."""
     lustre = dict(more)
     if import_path:
         lustre["ImportPath"] = import_path

@@ -1,4 +1,4 @@
-"""Training jobs for tests: a shell line on n hosts."""
+"""Has helpers for training jobs that run a shell line on n hosts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def request(
     image: str = "trainyard/host",
     **more: Any,
 ) -> dict[str, Any]:
-    """A CreateTrainingJob request: /bin/sh runs `script` on each host."""
+    """Returns a CreateTrainingJob request: /bin/sh runs `script` on each host."""
     body: dict[str, Any] = {
         "TrainingJobName": name,
         "AlgorithmSpecification": {
@@ -74,7 +74,8 @@ def wait_until(
     statuses: Collection[str] = FINAL,
     seconds_max: float = trainyard_server.WAIT_SECONDS_MAX,
 ) -> dict[str, Any]:
-    """Describe's answer once TrainingJobStatus or SecondaryStatus is one of `statuses`."""
+    """Waits until TrainingJobStatus or SecondaryStatus is one of `statuses`; returns Describe's
+    response."""
     seen = {}
 
     def reached() -> dict[str, Any] | None:
@@ -95,7 +96,7 @@ def wait_until(
 
 
 def log_lines(logs: BaseClient, name: str, host: int | None = None) -> list[str]:
-    """Every line of a job's log, of all hosts or of one (1, 2, ..)."""
+    """Returns the lines of a job's log, of all hosts or of one (1, 2, ..)."""
     group = "/aws/sagemaker/TrainingJobs"
     prefix = f"{name}/" if host is None else f"{name}/algo-{host}-"
     lines = []

@@ -1,6 +1,6 @@
 """Saves most of the processor time of programs that use the SageMaker SDK. For each default that it
-looks up, some forty times per job, the SDK validates its config file, and jsonschema validates the
-schema itself each time."""
+reads, some forty times per job, the SDK validates its config file, and each time jsonschema also
+validates the schema."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Buffers of GiB that take little memory: each maps one piece of memory of about 8 MiB repeatedly.
+"""Makes buffers of GiB that take little memory: each maps one piece of memory of about 8 MiB
+repeatedly.
 
-The piece's length is not a power of two, so an offset that is truncated to 32 bits leads to other
-bytes.
+The length of the piece is not a power of two, so an offset that is truncated to 32 bits leads to
+other bytes.
 """
 
 import ctypes
@@ -25,8 +26,8 @@ libc.mmap.argtypes = [
 
 
 def mapped(*sizes: int) -> ctypes.Array[ctypes.c_uint8]:
-    """Returns a buffer whose parts have these sizes, in bytes, and a piece of memory each. Nothing
-    is unmapped before the process ends."""
+    """Returns a buffer of parts with these sizes, in bytes, each with its own piece of memory. The
+    memory stays mapped until the process ends."""
     nowhere = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     begin = libc.mmap(None, sum(sizes), PROT_NONE, nowhere, -1, 0)
     place = begin

@@ -1,5 +1,5 @@
 """Finds what jobs leave on a machine. A snapshot lists everything that a job may change; tests
-compare one from before with one from after."""
+compare a snapshot from before a job with one from after it."""
 
 import glob
 import os
@@ -22,9 +22,9 @@ def fnv1a(text: str) -> int:
 
 
 def of_others(name: str, data: str) -> bool:
-    """Says whether a link, table, namespace, mount or control group belongs to another server, or
-    to a test itself. A server's names contain six digits of a hash of its data directory; the
-    group of a container contains eight of its bundle's."""
+    """Returns True if a link, table, namespace, mount or control group belongs to another server or
+    to a test. A server's names contain six digits of a hash of its data directory; the name of a
+    container's group contains eight digits of a hash of its bundle."""
     if data in name:
         return False
     if group := re.fullmatch(
@@ -39,7 +39,7 @@ def of_others(name: str, data: str) -> bool:
 
 
 def picture(data: str) -> dict[str, set[str]]:
-    """Returns the kinds of things that a job may leave: name -> set of things."""
+    """Returns a snapshot: the kinds of things that a job may leave, name -> set of things."""
     with open("/proc/self/mounts", encoding="utf-8") as file:
         mounts = {line.split()[1] for line in file}
     processes = set()

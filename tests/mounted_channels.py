@@ -1,4 +1,4 @@
-"""Jobs with a channel that is a mount, and what their scripts do with it."""
+"""Has helpers for jobs with a mounted channel, and scripts that read it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def channel(uri: str, kind: str = "S3Prefix", **more: Any) -> dict[str, Any]:
 
 
 def start(server: Server, name: str, script: str, data: dict[str, Any]) -> None:
-    """Starts a job; its script is one more object that is read."""
+    """Starts a job. Its script is an object as well, and counts as one more read."""
     key = f"code/{name}/run"
     server.boto("s3").put_object(Bucket="yard", Key=key, Body=script.encode())
     request = jobs.request(name, "exec python3 /opt/ml/input/data/code/run")
@@ -91,7 +91,7 @@ def end_of(server: Server, name: str, status: str = "Completed") -> list[str]:
 
 
 def start_until_ready(server: Server, name: str, script: str, data: dict[str, Any]) -> int:
-    """Starts a job whose script begins with WAIT; its agent's process."""
+    """Starts a job whose script begins with WAIT; returns the process of its agent."""
     before = main_agents(server)
     start(server, name, script, data)
     wait_for(lambda: "ready" in jobs.log_lines(server.boto("logs"), name), "the script's start")
@@ -100,7 +100,7 @@ def start_until_ready(server: Server, name: str, script: str, data: dict[str, An
 
 
 def main_agents(server: Server) -> set[int]:
-    """Returns the agents that are not forked from another agent in order to start a process."""
+    """Returns the agents, without processes that an agent forked to start a program."""
     agents = set(server.agents())
     found = set()
     for agent in agents:
@@ -121,7 +121,7 @@ def go(server: Server, agent: int) -> None:
 
 
 def mounts_of_all() -> str:
-    """The mounts in the namespace of every process."""
+    """Returns the mounts in the namespace of every process."""
     texts = []
     for path in pathlib.Path("/proc").glob("[0-9]*/mountinfo"):
         try:

@@ -1,4 +1,4 @@
-"""Batch jobs for tests: a shell line in a container, or on each of n nodes."""
+"""Has helpers for Batch jobs that run a shell line in a container, or on each of n nodes."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -16,7 +16,8 @@ FINAL = ("SUCCEEDED", "FAILED")
 def make_queue(
     batch: BaseClient, cpus_max: int = 256, queue: str | None = None, **resources: Any
 ) -> str:
-    """The name of a new queue with one environment. `resources`: further ones of it."""
+    """Makes a queue with one environment; returns its name. `resources`: further members of the
+    environment's resources."""
     environment, queue = fresh("environment"), queue or fresh("queue")
     batch.create_compute_environment(
         computeEnvironmentName=environment,
@@ -48,7 +49,8 @@ def of_nodes(
     ranges: Mapping[str, dict[str, Any]] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """nodeProperties: all nodes run `script`, or each of `ranges` ({"0:3": container}) its own."""
+    """Returns nodeProperties: all nodes run `script`, or each of `ranges` its own container
+    ({"0:3": container})."""
     ranges = ranges or {"0:": container(script, **more)}
     return {
         "numNodes": nodes,
@@ -60,7 +62,8 @@ def of_nodes(
 
 
 def submit(batch: BaseClient, queue: str, properties: dict[str, Any], **more: Any) -> str:
-    """The id of a new job of a new definition with these nodeProperties or containerProperties."""
+    """Submits a job of a new definition with these nodeProperties or containerProperties; returns
+    its id."""
     kind = (
         {"type": "multinode", "nodeProperties": properties}
         if "numNodes" in properties
@@ -102,7 +105,7 @@ def wait_until(
 def events(
     server: trainyard_server.Server, detail: dict[str, Any], group: str = "/aws/batch/job"
 ) -> list[dict[str, Any]]:
-    """The log of a container, or of a node."""
+    """Returns the log of a container, or of a node."""
     found = server.boto("logs").get_log_events(
         logGroupName=group, logStreamName=detail["container"]["logStreamName"], startFromHead=True
     )["events"]

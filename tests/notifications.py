@@ -1,5 +1,5 @@
-"""Receivers of notifications for tests: an HTTP endpoint and a mail server on loopback ports; and
-the checks of a notification that AWS's SDKs make."""
+"""Has receivers of notifications: an HTTP endpoint and a mail server on loopback ports, and the
+checks of notifications that AWS's SDKs make."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from tests.trainyard_server import Server, wait_for
 
-# Endpoints of tests are on this machine, to which the server connects only if it is told to.
+# The endpoints of tests are on this machine, to which the server connects only if configured.
 LOOPBACK_CONFIG = '[notifications]\nallow_networks = ["127.0.0.0/8"]\n'
 
 
@@ -36,8 +36,8 @@ class Received:
 
 
 class HttpReceiver:
-    """Keeps what is posted. `answers`: path -> statuses, taken one by one; then 200. A path in
-    `hanging` gets no answer before close()."""
+    """Stores posted requests. `answers`: path -> statuses, used one after another; then 200. A path
+    in `hanging` gets no response before close()."""
 
     def __init__(self) -> None:
         self.received: list[Received] = []
@@ -108,7 +108,7 @@ class HttpReceiver:
 
 
 class MailReceiver:
-    """A mail server that accepts every mail but to `rejected` recipients."""
+    """Is a mail server that accepts all mails except to `rejected` recipients."""
 
     def __init__(self) -> None:
         self.mails: list[tuple[str, list[str], email.message.EmailMessage]] = []
@@ -169,7 +169,7 @@ class MailReceiver:
 
 
 def fetch(server: Server, url: str) -> tuple[int, bytes]:
-    """GET without a signature, with the server's own authority."""
+    """Sends a GET without a signature, verified with the server's certificate authority."""
     context = ssl.create_default_context(cafile=os.path.join(server.data, "tls", "ca.pem"))
     try:
         with urllib.request.urlopen(url, context=context, timeout=60) as answer:
@@ -193,8 +193,8 @@ SIGNED = {
 
 
 def is_genuine(server: Server, message: dict[str, Any]) -> bool:
-    """Checks a message as the validators of SDKs do: the certificate is the server's, and
-    its key has signed the message's members."""
+    """Checks a message as the validators of SDKs do: the certificate is the server's, and its key
+    has signed the members of the message."""
     assert message["SignatureVersion"] == "2"
     assert message["SigningCertURL"].split("://")[1].startswith(server.listen + "/_sns/")
     assert message["SigningCertURL"].endswith(".pem")

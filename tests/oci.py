@@ -23,7 +23,7 @@ APPLETS = ("sh", "hostname", "echo", "cat", "pwd", "ls", "sleep", "stat", "touch
 
 
 def file(name: str, content: bytes = b"", mode: int = 0o644, **more: Any) -> Member:
-    """A member of a layer: a file, or with kind= anything else."""
+    """Returns a member of a layer: a file, or with kind= another type."""
     member = tarfile.TarInfo(name)
     member.size, member.mode, member.mtime = len(content), mode, 1_700_000_000
     member.type = more.pop("kind", tarfile.REGTYPE)
@@ -41,7 +41,7 @@ def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> Member:
 
 
 def base() -> list[Member]:
-    """Busybox and what jobs expect of a system: a lowest layer."""
+    """Returns the lowest layer: Busybox and the files that jobs expect."""
     with open(BUSYBOX, "rb") as program:
         content = program.read()
     members = [
@@ -54,7 +54,8 @@ def base() -> list[Member]:
 
 
 class Layout:
-    """An OCI layout below `path`; image(tag, layers, config) adds one and returns its digest."""
+    """Is an OCI layout below `path`; image(tag, layers, config) adds an image and returns its
+    digest."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = str(path)
@@ -63,7 +64,7 @@ class Layout:
         self.write("oci-layout", json.dumps({"imageLayoutVersion": "1.0.0"}).encode())
 
     def write(self, name: str, content: bytes) -> None:
-        """Replaces the file at once: a server may read the index while an image is added."""
+        """Replaces the file atomically: a server may read the index while an image is added."""
         path = os.path.join(self.path, name)
         with open(path + ".new", "wb") as out:
             out.write(content)
@@ -113,8 +114,8 @@ class Layout:
 
 
 class Registry:
-    """Debian's docker-registry on a loopback port of its own. `users`:
-    name -> password of each permitted user; empty: everyone is."""
+    """Runs Debian's docker-registry on a loopback port. `users`: name -> password of each permitted
+    user; empty: all users are permitted."""
 
     def __init__(
         self, path: str | os.PathLike[str], users: Mapping[str, str] | None = None
@@ -167,7 +168,7 @@ class Registry:
             return log.read()
 
     def given(self, repository: str) -> list[str]:
-        """The digests of the fetched blobs, one for each fetch."""
+        """Returns the digests of the fetched blobs, one for each fetch."""
         return re.findall(
             rf'"GET /v2/{repository}/blobs/(sha256:[0-9a-f]+) HTTP/1.1" 200', self.log()
         )
@@ -175,7 +176,7 @@ class Registry:
     def push(
         self, layout: Layout, tag: str, repository: str, login: tuple[str, str] | None = None
     ) -> str:
-        """The name of the image; `login`: name and password."""
+        """Pushes an image; returns its name. `login`: name and password."""
         name = f"{self.host}/{repository}:{tag}"
         credentials = [f"--dest-creds={login[0]}:{login[1]}"] if login else []
         subprocess.run(

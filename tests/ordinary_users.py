@@ -1,4 +1,4 @@
-"""Ordinary users of this machine, whom tests make and remove. As root."""
+"""Makes and removes ordinary users of this machine. Needs root."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.trainyard_server import PROGRAM, wait_for
 
 
 class User:
-    """An ordinary user of this machine, with a home, and with ids to give away or without."""
+    """Is an ordinary user of this machine with a home directory, with or without subordinate
+    ids."""
 
     def __init__(self, name: str, with_ids: bool) -> None:
         self.name = name
@@ -24,7 +25,7 @@ class User:
         self.number = pwd.getpwnam(name).pw_uid
 
     def program(self) -> str:
-        """Returns our program, or a copy of it if the user cannot read ours."""
+        """Returns the path of the program, or of a copy if the user cannot read it."""
         if subprocess.run([*self.words(), "test", "-x", PROGRAM], check=False).returncode == 0:
             return PROGRAM
         copies = os.path.join(self.home, "bin")

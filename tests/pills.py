@@ -1,8 +1,8 @@
-"""Requests with extreme numbers, made from the service models:
-every numeric member of every operation that the server answers.
+"""Makes requests with extreme numbers from the service models: for every numeric member of every
+operation that the server implements.
 
-A request begins as an example of a table (valid except for what is put in), or is made up from the
-operation's shape: its required members, and those on the way to the number."""
+A request is an example from a table (valid except for the extreme number), or is generated from the
+operation's shape: its required members, and the members on the path to the number."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def models() -> botocore.session.Session:
 
 
 def operations() -> Iterator[tuple[str, OperationModel]]:
-    """(service, operation model) of all that the server answers."""
+    """Yields (service, operation model) for all operations that the server implements."""
     session, found = models(), {}
     with open(OPERATIONS, encoding="utf-8") as file:
         for line in file:
@@ -61,8 +61,8 @@ def operations() -> Iterator[tuple[str, OperationModel]]:
 def numeric_paths(
     shape: Shape | None, path: Path = (), above: tuple[str, ...] = ()
 ) -> Iterator[Path]:
-    """The paths of all numbers that a shape may hold; of lists the first element,
-    of maps one value."""
+    """Yields the paths of all numbers that a shape may contain; for lists of the first element, for
+    maps of one value."""
     if shape is None or shape.name in above or len(path) > DEPTH_MAX:
         return
     above = (*above, shape.name)
@@ -80,7 +80,7 @@ def numeric_paths(
 
 
 def made_up(shape: Shape, known: Known, depth: int = 0) -> Value:
-    """A value of a shape: required members only, names from `known`."""
+    """Generates a value of a shape: required members only, names from `known`."""
     kind = shape.type_name
     if kind == "structure":
         if depth > DEPTH_MAX:
@@ -111,8 +111,8 @@ def made_up(shape: Shape, known: Known, depth: int = 0) -> Value:
 
 
 def with_number(shape: Shape, value: Value, path: Path, pill: Pill, known: Known) -> Value:
-    """Returns the value with the extreme number at the path; missing members on the path are made
-    up."""
+    """Returns the value with the extreme number at the path; missing members on the path are
+    generated."""
     if not path:
         return pill
     step, rest = path[0], path[1:]
@@ -136,7 +136,8 @@ def with_number(shape: Shape, value: Value, path: Path, pill: Pill, known: Known
 
 
 def text_paths(value: Value, path: Path = ()) -> Iterator[Path]:
-    """The paths of numbers that are written as text, and of all numbers of documents in texts."""
+    """Yields the paths of numbers that are written as text, and of all numbers of documents in
+    texts."""
     if isinstance(value, dict):
         for key, member in value.items():
             yield from text_paths(member, (*path, key))
@@ -176,7 +177,7 @@ def replaced(value: Value, path: Path, pill: Pill) -> Value:
 
 
 def variants(model: OperationModel, examples: Sequence[Value], known: Known) -> Iterator[Value]:
-    """Every request of an operation with one extreme number."""
+    """Yields all requests of an operation with one extreme number."""
     shape = model.input_shape
     for example in examples or [made_up(shape, known)]:
         for path in numeric_paths(shape):

@@ -1,4 +1,4 @@
-"""Runs Debian's PostgreSQL for tests: a cluster of its own, on a unix socket only."""
+"""Runs Debian's PostgreSQL for tests: a separate cluster, on a Unix socket only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def programs() -> str:
 
 
 class Postgres:
-    """`durable`: with fsync, as benches need it; tests do not lose power."""
+    """Runs one cluster. `durable`: with fsync, which benches need; tests do not simulate power
+    loss."""
 
     def __init__(self, durable: bool = False) -> None:
         self.durable = durable
@@ -85,7 +86,7 @@ class Postgres:
 
 
 class Relay:
-    """Forwards connections to a server until it is cut; then they hang without being closed."""
+    """Forwards connections to a server. After cut() they hang without being closed."""
 
     def __init__(self, server: Postgres) -> None:
         self.place = tempfile.mkdtemp(prefix="trainyard-relay-")

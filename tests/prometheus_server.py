@@ -1,4 +1,4 @@
-"""Runs Debian's Prometheus for tests: with a directory of its own, on a free loopback port."""
+"""Runs Debian's Prometheus for tests, with a separate directory, on a free loopback port."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def free_port() -> int:
 
 
 def promtool(*arguments: str, text: str = "", directory: str | None = None) -> str:
-    """Runs promtool, which must find no fault; returns what it prints."""
+    """Runs promtool, which must find no error; returns its output."""
     done = subprocess.run(
         [program("promtool"), *arguments],
         input=text,
@@ -133,12 +133,12 @@ class Prometheus:
             return json.load(answer)["data"]
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The series of an instant query, with their labels (`metric`) and `value`."""
+        """Returns the series of an instant query, with their labels (`metric`) and `value`."""
         found: list[dict[str, Any]] = self.get("query", query=expression)["result"]
         return found
 
     def value(self, expression: str) -> float | None:
-        """The value of the only series of an expression; None: there is none."""
+        """Returns the value of the only series of an expression; None: there is no series."""
         found = self.query(expression)
         assert len(found) <= 1, f"{expression}: {found}"
         return float(found[0]["value"][1]) if found else None

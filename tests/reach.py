@@ -1,7 +1,7 @@
-"""Says which modules a change reaches: those whose files it touches, and those that include them,
-by modules.txt.
+"""Finds the modules that a change reaches: the modules of the changed files, and those that include
+them, by modules.txt.
 
-Pure functions of texts and paths, and some that query git.
+Has pure functions of texts and paths, and some that query git.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FOLDERS = {
     "packaging/python-torch-requirements.txt": TORCH_TESTS,
     "packaging/sklearn-requirements.txt": ALGORITHM_TESTS,
 }
-# How everything is compiled.
+# The files that determine how everything is compiled.
 BUILD_FILES = (
     r"CMakeLists\.txt|CMakePresets\.json|src/CMakeLists\.txt|cmake/(?!compiled_alone\.txt).*"
 )
@@ -59,7 +59,7 @@ COLD_MODULES = re.compile(r"^set\(cold_modules\s([^)]*)\)", re.M)
 
 
 def uses_of(modules_text: str) -> dict[str, set[str]]:
-    """module -> the modules that it includes, of the text of modules.txt."""
+    """Parses modules.txt: module -> the modules that it includes."""
     found = re.findall(r"^(?:[a-z0-9_]+/)?([a-z0-9_]+):([^|]*)\|", modules_text, re.M)
     return {name: set(used.split()) for name, used in found}
 
@@ -101,7 +101,7 @@ def modules_of_build(before: str, after: str) -> set[str] | None:
 
 
 def reached(changed: Iterable[str], uses: Mapping[str, set[str]]) -> set[str]:
-    """The changed modules and all that include them, directly or not."""
+    """Returns the changed modules and all that include them, directly or indirectly."""
     found = set(changed)
     while more := {name for name, used in uses.items() if name not in found and used & found}:
         found |= more
@@ -109,7 +109,7 @@ def reached(changed: Iterable[str], uses: Mapping[str, set[str]]) -> set[str]:
 
 
 def git(*arguments: str) -> str | None:
-    """Its standard output; None when it fails."""
+    """Runs git; returns its standard output, or None when it fails."""
     done = subprocess.run(
         ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -139,7 +139,8 @@ def program_of(path: str, text: str) -> list[str] | str:
 
 
 def is_same_program(path: str, baseline: str) -> bool:
-    """The file differs from the commit's in comments and layout alone, or is a document."""
+    """Returns True if a file differs from the commit's only in comments and layout, or is a
+    document."""
     if path.endswith(".md"):
         return True
     before = git("show", f"{baseline}:{path}")
@@ -149,8 +150,8 @@ def is_same_program(path: str, baseline: str) -> bool:
 
 
 def reached_since(baseline: str) -> set[str] | None:
-    """The modules that differ from the commit, and those that include them; None: all may,
-    or git does not know the commit."""
+    """Returns the modules that differ from the commit, and those that include them; None: possibly
+    all, or the commit is unknown to git."""
     names = (
         git("diff", "--name-only", baseline, "--")
         if re.fullmatch(r"[0-9a-f]{40}", baseline)
@@ -188,7 +189,7 @@ def baselines() -> dict[str, str]:
 
 
 def fuzzers() -> list[tuple[str, str]]:
-    """(name, module) of each fuzzer."""
+    """Returns (name, module) of each fuzzer."""
     paths = (
         git("ls-files", "--cached", "--others", "--exclude-standard", "src") or ""
     ).splitlines()
@@ -200,14 +201,15 @@ def fuzzers() -> list[tuple[str, str]]:
 
 
 def folder_of(module: str) -> str:
-    """containers -> machine/containers: its folder below src, by modules.txt."""
+    """Returns the folder of a module below src, by modules.txt: containers ->
+    machine/containers."""
     found = re.search(rf"^([a-z0-9_]+/{module}):", read("modules.txt"), re.M)
     assert found, f"unknown module {module}"
     return found[1]
 
 
 def tested() -> list[str]:
-    """The modules below src that have unit tests."""
+    """Returns the modules below src that have unit tests."""
     paths = (
         git("ls-files", "--cached", "--others", "--exclude-standard", "src") or ""
     ).splitlines()

@@ -1,5 +1,5 @@
-"""Jobs in script mode as the SDK sends them: sources in an archive,
-everything else in hyperparameters."""
+"""Has helpers for jobs in script mode, as the SDK sends them: sources in an archive, everything
+else in hyperparameters."""
 
 import glob
 import io
@@ -16,7 +16,7 @@ Files = Mapping[str, str | bytes]  # path -> content
 
 
 def archive(files: Files) -> bytes:
-    """A sourcedir.tar.gz of name -> text (or bytes)."""
+    """Returns a sourcedir.tar.gz of name -> text (or bytes)."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         for name, content in files.items():
@@ -37,8 +37,8 @@ def request(
     image: str = "trainyard/host",
     **more: Any,
 ) -> dict[str, Any]:
-    """A CreateTrainingJob request; hyperparameters are JSON-encoded value by value,
-    as the SDK does."""
+    """Returns a CreateTrainingJob request; each hyperparameter is encoded as JSON, as the SDK
+    does."""
     key = f"{name}/source/sourcedir.tar.gz"
     server.boto("s3").put_object(Bucket="yard", Key=key, Body=archive(files))
     values = {
@@ -68,7 +68,7 @@ def run(
     seconds_max: float = trainyard_server.WAIT_SECONDS_MAX,
     **more: Any,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Runs it to its end; Describe's answer and all lines of its log."""
+    """Runs a job to its end; returns Describe's response and all lines of its log."""
     server.boto("sagemaker").create_training_job(**request(server, name, program, files, **more))
     done = jobs.wait_until(server.boto("sagemaker"), name, seconds_max=seconds_max)
     lines = jobs.log_lines(server.boto("logs"), name)
@@ -79,7 +79,7 @@ def run(
 
 
 def example(name: str) -> tuple[dict[str, str], list[str]]:
-    """(files of the example's scripts, what its log must say)."""
+    """Returns (files of the example's scripts, lines that its log must have)."""
     folder = pathlib.Path(trainyard_server.ROOT, "examples", name)
     return {path.name: path.read_text() for path in folder.glob("*.py")}, (
         folder / "expected_output.txt"
@@ -87,8 +87,8 @@ def example(name: str) -> tuple[dict[str, str], list[str]]:
 
 
 def wheels(environment: str, distribution: str) -> dict[str, str | bytes]:
-    """The files with which a script brings one of our distributions, as it would any other: the
-    wheels that were built in build/`environment`."""
+    """Returns the files with which a script installs one of Trainyard's distributions: the wheels
+    that were built in build/`environment`."""
     paths = glob.glob(os.path.join(trainyard_server.ROOT, "build", environment, "wheels", "*.whl"))
     return {"requirements.txt": f"--no-index\n--find-links wheels\n{distribution}\n"} | {
         f"wheels/{os.path.basename(path)}": pathlib.Path(path).read_bytes() for path in paths
@@ -96,7 +96,8 @@ def wheels(environment: str, distribution: str) -> dict[str, str | bytes]:
 
 
 def check_example(lines: Sequence[str], expected: Sequence[str]) -> None:
-    """Four ranks say that they have the same weights, and the expected lines begin so."""
+    """Checks that four ranks print the same weights, and that the log has lines with the expected
+    beginnings."""
     output = sorted(line.split("weights ")[1] for line in lines if "weights" in line)
     assert len(output) == 4 and len(set(output)) == 1, lines[-20:]
     for line in expected:

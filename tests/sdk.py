@@ -1,5 +1,5 @@
-"""The SageMaker Python SDKs, as PyPI has them, in a shell that has evaluated `trainyard env` and
-nothing else."""
+"""Runs programs with the unmodified SageMaker Python SDKs from PyPI, in a shell that has only
+evaluated `trainyard env`."""
 
 import json
 import os
@@ -17,7 +17,7 @@ SCRIPT_SECONDS_MAX = 600
 
 
 class Outside:
-    """Plays the proxy to the outside: records each request and rejects it."""
+    """Acts as the HTTP proxy to the internet: records each request and rejects it."""
 
     def __init__(self) -> None:
         self.requested: list[str] = []
@@ -48,7 +48,7 @@ class Outside:
 
 
 def python(version: int) -> str:
-    """The interpreter that has the SDK of a major version; ./yard setup makes it."""
+    """Returns the interpreter with the SDK of a major version; ./yard setup makes it."""
     path = os.path.join(trainyard_server.ROOT, "build", f"sagemaker{version}", "bin", "python")
     assert os.path.exists(path), f"{path} is missing: run ./yard setup"
     return path
@@ -62,7 +62,7 @@ def run(
     arguments: Sequence[str] = (),
 ) -> tuple[Any, str, list[str]]:
     """Runs a program; returns its last line, decoded, its whole output, and the requests to the
-    outside."""
+    internet."""
     outside = Outside()
     environment = {
         "PATH": os.environ["PATH"],

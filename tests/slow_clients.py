@@ -1,4 +1,5 @@
-"""Clients that send or read as slowly as possible: an attack that needs no key and little work."""
+"""Has clients that send or read as slowly as possible: an attack that needs no key and little
+work."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ def head(
 
 
 def made_up(key: str, service: str) -> dict[str, str]:
-    """An Authorization field as a signer writes it, made without the secret."""
+    """Returns an Authorization field as a signer writes it, made without the secret."""
     now = datetime.datetime.now(datetime.UTC)
     return {
         "X-Amz-Date": now.strftime("%Y%m%dT%H%M%SZ"),
@@ -90,7 +91,7 @@ def made_up(key: str, service: str) -> dict[str, str]:
 
 
 def presigned(client: BaseClient, operation: str, bucket: str, key: str) -> str:
-    """Path and query of a presigned request."""
+    """Returns path and query of a presigned request."""
     parts = urllib.parse.urlsplit(
         client.generate_presigned_url(operation, Params={"Bucket": bucket, "Key": key})
     )

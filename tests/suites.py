@@ -1,4 +1,4 @@
-"""The suites of ./yard test, what each runs, and which changed modules reach it."""
+"""Lists the suites of ./yard test, what each runs, and which changed modules reach it."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ class Suite:
 
 
 def pytest(where: str, python: str = "build/venv/bin/python", workers: int = 0) -> str:
-    """Returns a command that runs tests, and those that fail once more: the machine is shared with
-    other programs, and a fault of the code fails twice. Of a file whose tests build on each other
-    (the mark in_order) all run once more. With `workers`, it runs as many files at a time."""
+    """Returns a command that runs tests, and repeats failed ones once: the machine is shared with
+    other programs, and a fault of the code fails twice. If the tests of a file build on each other
+    (the mark in_order), all of them are repeated. `workers`: the number of files that run at a
+    time."""
     parallel = f" -n {workers} --dist loadfile --no-loadscope-reorder" if workers else ""
     slowest = " --durations=10 --durations-min=5"
     return (
@@ -62,7 +63,8 @@ MACHINE = ("networks", "containers", "mount", "preflight", "launch", "agent")
 
 
 def module_programs(filters: Mapping[str, str], preset: str) -> str:
-    """Runs the test programs of modules (name -> filter), each in its module's folder."""
+    """Returns a command that runs the test programs of modules (name -> filter), each in its
+    module's folder."""
     return " && ".join(
         f"(cd src/{reach.folder_of(name)} && GTEST_FILTER='{chosen}'"
         f" ../../../build/{preset}/bin/{name}_test --gtest_brief=1)"
@@ -176,7 +178,7 @@ NOT_LINTED = frozenset({"bench", reach.SDK, *ON_LIBTORCH})
 
 
 def linted(modules: Set[str] | None) -> Suite:
-    """Sources of modules; None: of all."""
+    """Returns the suite that lints the sources of modules; None: of all."""
     all_names = frozenset(reach.uses_of(reach.read("modules.txt"))) - NOT_LINTED
     return Suite(
         "lint",
@@ -187,8 +189,8 @@ def linted(modules: Set[str] | None) -> Suite:
 
 
 def sanitized(modules: Set[str]) -> list[Suite]:
-    """One build serves both: the fuzz preset is the address sanitizer with coverage,
-    and the modules' tests run in it as well."""
+    """Returns the suite of the address sanitizer and the fuzzers. They share a build: the fuzz
+    preset is the address sanitizer with coverage, and the modules' tests run in it as well."""
     fuzzers = [name for name, module in reach.fuzzers() if {module, f"corpus {name}"} & modules]
     tests = [module for module in reach.tested() if module in modules and module not in ON_LIBTORCH]
     patterns = [f"^{module}\\." for module in tests] + [f"^fuzz\\.{name}$" for name in fuzzers]
@@ -284,7 +286,7 @@ UPGRADE = Suite(
 
 
 def thorough(modules: Set[str] | None = None) -> list[Suite]:
-    """The suites beyond those of every change; with `modules`, what these reach."""
+    """Returns the thorough suites; with `modules`, those that these modules reach."""
     every = frozenset(reach.uses_of(reach.read("modules.txt"))) | {
         f"corpus {name}" for name, _ in reach.fuzzers()
     }

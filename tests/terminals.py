@@ -23,7 +23,8 @@ WAIT = trainyard_server.WAIT_SECONDS_MAX
 
 
 class Terminal:
-    """A context manager; processes that still run in the terminal at its end are killed."""
+    """Runs a command in a terminal. A context manager, which kills the remaining processes at its
+    end."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Terminal:
                 self.shown += self.decoder.decode(os.read(self.master, 65536))
 
     def until(self, pattern: str) -> re.Match[str]:
-        """Waits until the pattern is shown, and drops the output up to it."""
+        """Waits until the pattern is shown, and removes the output up to it."""
         end = time.monotonic() + WAIT
         while not (found := re.search(pattern, self.shown)):
             assert time.monotonic() < end, f"waited for {pattern!r}, saw {self.shown!r}"

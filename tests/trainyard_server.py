@@ -1,5 +1,5 @@
-"""Runs a server for tests: on a free loopback port, with a data directory of its own. Clients reach
-it by `trainyard env`; it can be killed without notice."""
+"""Runs a server for tests, on a free loopback port, with a separate data directory. Clients reach
+it with the output of `trainyard env`; tests may kill it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def wait_for(
     seconds_max: float = WAIT_SECONDS_MAX,
     interval_seconds: float = 0.05,
 ) -> Value:
-    """The first true value of condition(); fails with `what` when there is none in time."""
+    """Waits for a true value of condition() and returns it; fails with `what` after the timeout."""
     end = time.monotonic() + seconds_max
     while True:
         value = condition()
@@ -54,19 +54,19 @@ MAKING_CLIENT = threading.Lock()
 
 @functools.cache
 def boto_session(data_path: str | None) -> boto3.session.Session:
-    """The session that makes all clients, so that each service's model is decoded once: one for
-    each AWS_DATA_PATH, where it looks for more models."""
+    """Returns the session that makes all clients, so that each service's model is decoded once.
+    There is one for each AWS_DATA_PATH, in which a session searches for models."""
     import boto3
 
     return boto3.session.Session()
 
 
 class Server:
-    """`config` is TOML text. start() may be called again after stop() or kill(): same data,
-    same port.
+    """Runs one server. `config` is TOML text. start() may be called again after stop() or kill(),
+    with the same data and port.
 
-    `behind`: words before each command that runs as the server's owner, ending in an exec:
-    another user, other mounts."""
+    `behind`: a command prefix for the server and all commands of its owner, for another user or
+    other mounts."""
 
     process: subprocess.Popen[bytes]  # the one that was started last
 
@@ -153,7 +153,7 @@ class Server:
         self.process.wait()
 
     def agents(self) -> list[int]:
-        """The process ids of its agents that run."""
+        """Returns the process ids of its running agents."""
         found = []
         for path in glob.glob("/proc/[0-9]*/cmdline"):
             try:
@@ -168,7 +168,8 @@ class Server:
         return found
 
     def clean(self) -> None:
-        """Ends the server and everything of its jobs, as a crash would, and sweeps."""
+        """Ends the server and all processes of its jobs, as a crash does, and removes their
+        remains."""
         if self.runs():
             self.process.kill()
             self.process.wait()
@@ -191,8 +192,8 @@ class Server:
         """Returns a client of the current, unmodified boto3."""
         from botocore.config import Config
 
-        # Left to itself, boto3 presigns URLs of us-east-1 with signature version 2,
-        # which S3 refuses for buckets made since 2020.
+        # By default boto3 presigns URLs of us-east-1 with signature version 2, which S3 rejects for
+        # buckets made since 2020.
         config = Config(
             retries={"max_attempts": 0},
             s3={"addressing_style": "path"},
@@ -205,7 +206,7 @@ class Server:
             "endpoint_url": self.env["AWS_ENDPOINT_URL"],
             "config": config,
         }
-        with MAKING_CLIENT:  # sessions are of one thread
+        with MAKING_CLIENT:  # one thread at a time may use a session
             return boto_session(os.environ.get("AWS_DATA_PATH")).client(service, **keys | more)
 
     def aws(self, *arguments: str, program: str = TODAYS_AWS, check: bool = True) -> Answer:

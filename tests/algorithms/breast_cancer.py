@@ -1,5 +1,5 @@
-"""Wisconsin's breast cancer data (569 rows of 30 features) as scikit-learn ships it, and the F1 of
-its IsolationForest on them.
+"""Scores scikit-learn's IsolationForest (F1) on Wisconsin's breast cancer data (569 rows of 30
+features), which scikit-learn ships.
 
 build/sklearn/bin/python breast_cancer.py SEEDS prints a JSON list of F1, one for each seed."""
 
@@ -19,7 +19,7 @@ MALIGNANT = 0.0
 
 
 def rows() -> list[tuple[list[float], bool]]:
-    """(features, whether it is malignant), in the order of the file."""
+    """Returns (features, True if malignant) for each row of the file, in its order."""
     [path] = glob.glob(
         f"{ENVIRONMENT}/lib/python3*/site-packages/sklearn/datasets/data/breast_cancer.csv"
     )
@@ -34,15 +34,15 @@ def rows() -> list[tuple[list[float], bool]]:
 
 
 def f1_of_highest(scores: Sequence[float], anomalies: Sequence[bool]) -> float:
-    """F1 where as many rows as there are anomalies are taken for one: those with the highest
-    scores, as IsolationForest's `contamination` does."""
+    """Returns F1 when the rows with the highest scores, as many as there are anomalies, count as
+    anomalies, as with IsolationForest's `contamination`."""
     count = sum(anomalies)
     highest = sorted(range(len(scores)), key=lambda row: -scores[row])[:count]
     return sum(anomalies[row] for row in highest) / count  # precision and recall are equal
 
 
 def isolation_forest(seeds: int) -> list[float]:
-    """F1 of scikit-learn's IsolationForest with its defaults: 100 trees of 256 rows."""
+    """Returns F1 of scikit-learn's IsolationForest with its defaults: 100 trees of 256 rows."""
     done = subprocess.run(
         [os.path.join(ENVIRONMENT, "bin", "python"), __file__, str(seeds)],
         capture_output=True,

@@ -1,5 +1,5 @@
-"""Data sets that scikit-learn ships, as rows of numbers with the label first, and their forms in
-channels."""
+"""Reads data sets that scikit-learn ships, as rows of numbers with the label first, and formats
+them for channels."""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ def _numbers(name: str) -> Rows:
 
 
 def breast_cancer() -> Rows:
-    """569 rows of 30 features; 1 is benign."""
+    """Returns 569 rows of 30 features; the label 1 is benign."""
     return [[target, *features] for *features, target in _table("breast_cancer.csv")]
 
 
 def iris() -> Rows:
-    """150 rows of 4 features and 3 classes, in turn, so that each part has all of them."""
+    """Returns 150 rows of 4 features. The 3 classes alternate, so that each part has all of
+    them."""
     rows = [[target, *features] for *features, target in _table("iris.csv")]
     return [rows[50 * (index % 3) + index // 3] for index in range(len(rows))]
 
 
 def diabetes() -> Rows:
-    """442 rows of 10 features; the progression of a disease."""
+    """Returns 442 rows of 10 features; the label is the progression of a disease."""
     targets = _numbers("diabetes_target.csv.gz")
     features = _numbers("diabetes_data_raw.csv.gz")
     return [[*target, *row] for target, row in zip(targets, features, strict=True)]
@@ -63,7 +64,7 @@ def as_libsvm(rows: Sequence[Sequence[float]]) -> str:
 
 
 def auc(labels: Sequence[float], scores: Sequence[float]) -> float:
-    """The share of pairs of a positive and a negative row that are in order."""
+    """Returns the fraction of pairs of a positive and a negative row with scores in order."""
     positive = [score for label, score in zip(labels, scores, strict=True) if label == 1]
     negative = [score for label, score in zip(labels, scores, strict=True) if label == 0]
     won = sum((high > low) + (high == low) / 2 for high in positive for low in negative)

@@ -1,4 +1,4 @@
-"""The handwritten digits of examples/01_digits as images, in the forms that channels have."""
+"""Formats the handwritten digits of examples/01_digits as images for channels."""
 
 import pathlib
 import struct
@@ -13,7 +13,7 @@ RECORD_MAGIC = 0xCED7230A
 
 
 def rows(name: str) -> list[tuple[list[int], int]]:
-    """(pixels, digit) of the files below build/digits that match."""
+    """Returns (pixels, digit) for each row of the matching files below build/digits."""
     found = []
     for path in sorted(DIGITS.glob(name)):
         for line in path.read_text().splitlines():
@@ -24,7 +24,7 @@ def rows(name: str) -> list[tuple[list[int], int]]:
 
 
 def png(pixels: list[int]) -> bytes:
-    """A grey image of 8 by 8 pixels."""
+    """Returns a grey image of 8 by 8 pixels."""
     lines = b"".join(
         b"\0" + bytes(255 * value // DARKEST for value in pixels[at : at + SIDE])
         for at in range(0, len(pixels), SIDE)
@@ -45,7 +45,7 @@ def png(pixels: list[int]) -> bytes:
 
 
 def record(image: bytes, label: float, number: int) -> bytes:
-    """One record of a .rec file, as MXNet's im2rec writes it."""
+    """Returns one record of a .rec file, as MXNet's im2rec writes it."""
     payload = struct.pack("<IfQQ", 0, label, number, 0) + image
     return struct.pack("<II", RECORD_MAGIC, len(payload)) + payload + b"\0" * (-len(payload) % 4)
 

@@ -1,4 +1,4 @@
-"""The stock XGBoost of the version that trainyard-xgboost links, from PyPI: build/xgboost.
+"""Runs the stock XGBoost from PyPI (build/xgboost), in the version that trainyard-xgboost links.
 
 build/xgboost/bin/python stock_xgboost.py predict MODEL < CSV   predictions as JSON
 build/xgboost/bin/python stock_xgboost.py train PARAMETERS ROUNDS MODEL < CSV
@@ -24,7 +24,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def predict(model: str, features: str) -> list[float]:
-    """Predictions for rows of csv without labels."""
+    """Returns predictions for rows of CSV without labels."""
     done = subprocess.run(
         command("predict", model),
         input=features,

@@ -1,4 +1,4 @@
-"""Image classification by AWS's image name, on the handwritten digits."""
+"""Tests image classification by AWS's image name, on the handwritten digits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HYPERPARAMETERS = {
 
 @pytest.fixture(scope="module")
 def image() -> str:
-    """AWS's image, as the SDK names it."""
+    """Returns AWS's image, as the SDK names it."""
     code = (
         "from sagemaker import image_uris;"
         f" print(image_uris.retrieve('image-classification', '{REGION}'))"
@@ -111,7 +111,9 @@ def accuracies(lines: list[str]) -> list[float]:
     ]
 
 
-def test_digits_are_learned_and_scored(cluster: Server, image: str, tmp_path: pathlib.Path) -> None:
+def test_training_on_digits_gives_an_accurate_model(
+    cluster: Server, image: str, tmp_path: pathlib.Path
+) -> None:
     channels = [channel("train", "train/", RECORDS), channel("validation", "validation/", RECORDS)]
     done, lines = run(cluster, image, "digits", channels)
     assert max(accuracies(lines)) >= ACCURACY_MIN, accuracies(lines)
@@ -149,7 +151,7 @@ def test_digits_are_learned_and_scored(cluster: Server, image: str, tmp_path: pa
     assert correct / len(test) == pytest.approx(max(accuracies(lines)), abs=1e-6)
 
 
-def test_two_hosts_learn_from_shards(cluster: Server, image: str) -> None:
+def test_two_hosts_train_on_shards(cluster: Server, image: str) -> None:
     channels = [
         channel("train", "shards/", RECORDS, sharded=True),
         channel("validation", "validation/", RECORDS),
@@ -159,7 +161,7 @@ def test_two_hosts_learn_from_shards(cluster: Server, image: str) -> None:
     assert any("1437 on all hosts, each with images of its own" in line for line in lines)
 
 
-def test_image_files_with_a_list(cluster: Server, image: str) -> None:
+def test_training_on_image_files_with_a_list(cluster: Server, image: str) -> None:
     s3 = cluster.boto("s3")
     rows = digits.rows("test.csv")[:60]
     for number, (pixels, _) in enumerate(rows):
@@ -196,7 +198,7 @@ def test_wrong_input_is_the_failure_reason(
     assert done["FailureReason"].endswith("exit code: 1")
 
 
-def test_the_server_links_no_torch() -> None:
+def test_the_server_does_not_link_torch() -> None:
     server = os.path.join(trainyard_server.ROOT, "build", "release", "bin", "trainyard")
     linked = subprocess.run(["ldd", server], capture_output=True, text=True, check=True).stdout
     assert "libc.so" in linked

@@ -1,4 +1,4 @@
-"""Random cut forests by AWS's image name: real data, several hosts, the SageMaker SDK."""
+"""Tests random cut forests by AWS's image name: real data, several hosts, the SageMaker SDK."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SEEDS = 5
 
 @pytest.fixture(scope="module")
 def image() -> str:
-    """AWS's image, as the SDK names it."""
+    """Returns AWS's image, as the SDK names it."""
     code = (
         "from sagemaker import image_uris;"
         f" print(image_uris.retrieve('randomcutforest', '{REGION}'))"
@@ -121,7 +121,7 @@ def predict(model: pathlib.Path, request: str, *options: str) -> str:
     return done.stdout
 
 
-def test_hosts_train_the_model_of_one_which_finds_malignant_rows(
+def test_several_hosts_train_the_same_model_as_one_host(
     cluster: Server, image: str, tmp_path: pathlib.Path
 ) -> None:
     models = []
@@ -148,13 +148,13 @@ def test_hosts_train_the_model_of_one_which_finds_malignant_rows(
     theirs = breast_cancer.isolation_forest(SEEDS)
     assert ours >= statistics.mean(theirs), (ours, theirs)
 
-    # The job's metrics equal those computed from the reply.
+    # The job's metrics equal the metrics computed from the response.
     limit = statistics.mean(scores) + 3 * statistics.pstdev(scores)
     correct = sum((score > limit) == bad for score, bad in zip(scores, anomalies, strict=True))
     assert final["test:accuracy"] == pytest.approx(correct / len(rows), abs=1e-6)
 
 
-def test_replies_have_sagemakers_shapes(
+def test_responses_have_sagemakers_format(
     cluster: Server, image: str, tmp_path: pathlib.Path
 ) -> None:
     done, _ = run(cluster, image, "replies", [channel("train", "train/", PLAIN)])
@@ -175,7 +175,7 @@ def test_replies_have_sagemakers_shapes(
         assert sum(each["attribution"]) == pytest.approx(each["score"])
 
 
-def test_pipes_on_two_hosts(cluster: Server, image: str) -> None:
+def test_two_hosts_train_from_pipe_mode(cluster: Server, image: str) -> None:
     channels = [
         channel("train", "train/", PLAIN, sharded=True, mode="Pipe"),
         channel("test", "test/", LABELLED, mode="Pipe"),

@@ -1,4 +1,5 @@
-"""XGBoost by AWS's image names: real data, several hosts, the stock library, the SageMaker SDK."""
+"""Tests XGBoost by AWS's image names: real data, several hosts, the stock library, the SageMaker
+SDK."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ AUC_DIFFERENCE_MAX = 1e-3
 
 
 def names(*versions: str) -> list[str]:
-    """AWS's images, as the SDK names them."""
+    """Returns AWS's images, as the SDK names them."""
     code = (
         "from sagemaker import image_uris;"
         f" [print(image_uris.retrieve('xgboost', '{REGION}', each)) for each in {versions!r}]"
@@ -42,7 +43,7 @@ def image() -> str:
 
 
 def parts(rows: data_sets.Rows) -> tuple[data_sets.Rows, data_sets.Rows]:
-    """Four fifths to train on, and a fifth to validate with."""
+    """Returns four fifths of the rows for training and one fifth for validation."""
     return [row for i, row in enumerate(rows) if i % 5], rows[::5]
 
 
@@ -192,7 +193,7 @@ def test_breast_cancer_on_one_host_and_on_several(
     assert max(found.values()) - min(found.values()) <= AUC_DIFFERENCE_MAX, found
 
 
-def test_the_model_equals_the_stock_librarys(
+def test_the_model_equals_that_of_the_stock_library(
     cluster: Server, image: str, tmp_path: pathlib.Path
 ) -> None:
     channels = [channel("train", "diabetes/train/")]
@@ -210,7 +211,7 @@ def test_the_model_equals_the_stock_librarys(
     assert ours == stock_xgboost.predict(other, features_of(validation))
 
 
-def test_iris_has_probabilities_of_classes(
+def test_softprob_predicts_probabilities_of_classes(
     cluster: Server, image: str, tmp_path: pathlib.Path
 ) -> None:
     done, _ = run(
@@ -281,7 +282,9 @@ def test_training_continues_from_a_model(
     assert len(metric_lines(more)) == len(metric_lines(lines)) == 30
 
 
-def test_folds_have_a_model_each(cluster: Server, image: str, tmp_path: pathlib.Path) -> None:
+def test_cross_validation_saves_a_model_for_each_fold(
+    cluster: Server, image: str, tmp_path: pathlib.Path
+) -> None:
     done, lines = run(
         cluster, image, "folds", both("cancer"), CANCER | {"_kfold": 3, "num_round": 5}
     )
@@ -297,7 +300,7 @@ def test_folds_have_a_model_each(cluster: Server, image: str, tmp_path: pathlib.
 
 
 def programs_of(job: str) -> list[int]:
-    """The processes of the algorithm on the hosts of a job, which this machine runs."""
+    """Returns the processes of the algorithm on all hosts of a job, which run on this machine."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
@@ -329,7 +332,7 @@ def wait_for_rounds(cluster: Server, name: str) -> None:
     )
 
 
-def test_a_killed_host_ends_the_job_by_name(cluster: Server, image: str) -> None:
+def test_a_killed_host_fails_the_job_and_is_named(cluster: Server, image: str) -> None:
     create(cluster, image, "killed", both("cancer", sharded=True), ENDLESS, hosts=2)
     wait_for_rounds(cluster, "killed")
     [process] = [each for each in programs_of("killed") if host_of(each) == "algo-2"]
@@ -339,7 +342,7 @@ def test_a_killed_host_ends_the_job_by_name(cluster: Server, image: str) -> None
 
 
 def write_job(base: pathlib.Path, hosts: list[str], host: int, rows: data_sets.Rows) -> None:
-    """The files of one host of a job without a server."""
+    """Writes the files of one host of a job that runs without a server."""
     config = base / "input" / "config"
     config.mkdir(parents=True)
     (base / "model").mkdir()
@@ -387,7 +390,7 @@ def test_the_other_hosts_name_a_killed_one(tmp_path: pathlib.Path) -> None:
             each.wait()
 
 
-def test_a_stopped_job_has_a_model(cluster: Server, image: str, tmp_path: pathlib.Path) -> None:
+def test_a_stopped_job_saves_its_model(cluster: Server, image: str, tmp_path: pathlib.Path) -> None:
     create(cluster, image, "stopped", both("cancer", sharded=True), ENDLESS, hosts=2)
     wait_for_rounds(cluster, "stopped")
     cluster.boto("sagemaker").stop_training_job(TrainingJobName="stopped")
@@ -465,7 +468,7 @@ def test_a_host_without_data_is_the_failure_reason(cluster: Server, image: str) 
     assert "channel train: host algo-2 has no data" in done["FailureReason"]
 
 
-def test_older_images_are_the_same_algorithm(cluster: Server) -> None:
+def test_older_images_run_the_same_algorithm(cluster: Server) -> None:
     for index, name in enumerate(names("1", "1.0-1", "1.5-1")):
         _, lines = run(
             cluster, name, f"older-{index}", [channel("train", "iris/train/")], {"num_round": 2}
@@ -473,7 +476,9 @@ def test_older_images_are_the_same_algorithm(cluster: Server) -> None:
         assert len(metric_lines(lines)) == 2, name
 
 
-def test_a_script_runs_instead(cluster: Server, image: str, tmp_path: pathlib.Path) -> None:
+def test_a_named_script_runs_instead_of_the_algorithm(
+    cluster: Server, image: str, tmp_path: pathlib.Path
+) -> None:
     body = io.BytesIO()
     with tarfile.open(fileobj=body, mode="w:gz") as archive:
         text = b"print('the script runs')\n"
@@ -489,7 +494,7 @@ def test_a_script_runs_instead(cluster: Server, image: str, tmp_path: pathlib.Pa
     assert any("the script runs" in line for line in lines)
 
 
-def test_stock_workers_join_our_tracker(tmp_path: pathlib.Path) -> None:
+def test_workers_of_the_stock_library_join_the_tracker(tmp_path: pathlib.Path) -> None:
     workers = 3
     rows = data_sets.breast_cancer()
     parameters = {"objective": "binary:logistic", "tree_method": "hist"}
@@ -546,7 +551,7 @@ def test_the_sdks_estimator_trains(server: Server, tmp_path: pathlib.Path, hosts
     assert job["metrics"]["validation:auc"] >= 0.97
 
 
-def test_the_server_links_no_xgboost() -> None:
+def test_the_server_does_not_link_xgboost() -> None:
     server = os.path.join(trainyard_server.ROOT, "build", "release", "bin", "trainyard")
     linked = subprocess.run(["ldd", server], capture_output=True, text=True, check=True).stdout
     assert "libc.so" in linked

@@ -21,7 +21,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    """Has a job that runs on two hosts, one that waits for its machine, and one that failed."""
+    """Starts a server with a job that runs on two hosts, a waiting job and a failed job."""
     one = start(world.CONFIG)
     one.boto("s3").create_bucket(Bucket="yard")
     sagemaker = one.boto("sagemaker")

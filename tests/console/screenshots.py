@@ -1,4 +1,4 @@
-"""Takes screenshots of the console's pages, on a server of its own with jobs of each kind.
+"""Takes screenshots of the console's pages, on a separate server with jobs of each kind.
 
   ./yard screenshots [FOLDER]    each page in light, dark and phone width, into build/screenshots;
                                  those that documents show, into docs/images/console
@@ -112,7 +112,7 @@ def start_jobs(server: Server) -> None:
 
 
 def start_others(server: Server, folder: str) -> None:
-    """A campaign that has copied data, an alarm, a dashboard and users."""
+    """Makes a campaign that has copied data, an alarm, a dashboard and users."""
     there = server.boto("s3", region_name="eu-west-1")
     there.create_bucket(
         Bucket="drives", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"}

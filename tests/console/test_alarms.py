@@ -1,4 +1,5 @@
-"""The views of alarms and dashboards: states, plots with thresholds, history, hostile bodies."""
+"""Tests the views of alarms and dashboards: states, plots with thresholds, history, hostile
+bodies."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from tests.trainyard_server import Server
 
 @pytest.fixture(scope="module")
 def watched(server: Server) -> Server:
-    """Has an alarm that rings, one with too little data, and a dashboard."""
+    """Makes an alarm in state ALARM, one with too little data, and a dashboard."""
     arn = world.start_alarm(server, "rings")
     nothing = {"Namespace": "team", "MetricName": "nothing"}
     server.boto("cloudwatch").put_metric_alarm(AlarmName="quiet", **nothing, **world.CONDITION)

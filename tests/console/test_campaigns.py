@@ -1,4 +1,4 @@
-"""The view of campaigns: the map of regions with the bytes moved, rows, and rights."""
+"""Tests the view of campaigns: the map of regions with the bytes moved, rows, and permissions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BODY = b"x" * 3072
 
 @pytest.fixture(scope="module")
 def toured(start: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
-    """Has the campaign `brought`: two rows, whose data lies in another region; one fails."""
+    """Runs the campaign `brought`: two rows with data in another region; one of them fails."""
     server = start(world.CONFIG + world.PRICES)
     there = server.boto("s3", region_name="eu-west-1")
     there.create_bucket(
@@ -90,12 +90,12 @@ def test_the_pages_of_campaigns_are_accessible(browser: Browser, toured: Server)
         page.context.close()
 
 
-def test_a_campaign_that_does_not_exist_is_said(page: Page, toured: Server) -> None:
+def test_a_missing_campaign_is_reported(page: Page, toured: Server) -> None:
     page.goto(console(toured, "/campaigns?campaign=nothing"))
     expect(page.get_by_role("region", name="The campaign could not be read")).to_be_visible()
 
 
-def test_a_campaign_without_rights_is_not_drawn(browser: Browser, toured: Server) -> None:
+def test_a_campaign_is_hidden_without_permission(browser: Browser, toured: Server) -> None:
     keys = world.user(toured, "planner", "trainyard:ListCampaigns")
     page = open_context(browser).new_page()
     page.goto(console(toured, "/campaigns"))

@@ -1,4 +1,4 @@
-"""Comparing jobs: the choice in the list, the table, the curves, the link that is shared."""
+"""Tests the comparison of jobs: the selection in the list, the table, the curves, and the link."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATES = {"rate-1": "0.1", "rate-2": "0.001"}
 
 @pytest.fixture(scope="module")
 def compared(server: Server) -> Server:
-    """Two more jobs, which differ in their learning rate."""
+    """Starts two more jobs, which differ in their learning rate."""
     for name, rate in RATES.items():
         world.start_job(
             server,
@@ -42,7 +42,9 @@ def row(page: Page, name: str | re.Pattern[str]) -> Locator:
     return page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=name))
 
 
-def test_jobs_are_chosen_in_the_list_and_the_link_has_them(page: Page, compared: Server) -> None:
+def test_jobs_are_selected_in_the_list_and_the_link_names_them(
+    page: Page, compared: Server
+) -> None:
     for name in RATES:
         page.get_by_label(f"Compare {name}", exact=True).check()
     expect(page.get_by_role("status").filter(has_text="2 jobs chosen")).to_be_visible()
@@ -72,7 +74,7 @@ def test_the_table_shows_what_differs(page: Page, compared: Server) -> None:
     expect(row(page, "epochs").get_by_role("cell")).to_have_text(["3", "3"])
     expect(row(page, "train:loss").get_by_role("cell")).to_have_text(["0.4", "0.4"])
     expect(row(page, "Status").get_by_role("cell")).to_have_text(["Completed", "Completed"])
-    # What was given is text, and stays it.
+    # Hyperparameters are shown as text, not as markup.
     expect(row(page, "<b>bold</b>").get_by_role("cell").first).to_have_text(world.HOSTILE)
     assert page.evaluate("window.broken") is None
     page.get_by_label("Only differences").check()
@@ -84,7 +86,7 @@ def test_the_table_shows_what_differs(page: Page, compared: Server) -> None:
     expect(page).to_have_url(re.compile("only=different"))
 
 
-def test_curves_lie_over_each_other_by_time_step_or_epoch(page: Page, compared: Server) -> None:
+def test_plots_compare_curves_by_time_step_or_epoch(page: Page, compared: Server) -> None:
     page.goto(console(compared, "/compare?jobs=rate-1,rate-2"))
     plot = page.get_by_role("figure").filter(has_text="train:loss")
     expect(plot.locator("canvas")).to_be_visible()
@@ -107,7 +109,7 @@ def test_curves_lie_over_each_other_by_time_step_or_epoch(page: Page, compared: 
     expect(page.get_by_role("button", name="Time", exact=True)).to_be_visible()
 
 
-def test_a_network_that_changes_is_not_noticed(page: Page, compared: Server) -> None:
+def test_a_change_of_the_network_does_not_disturb_the_page(page: Page, compared: Server) -> None:
     failures: list[str] = []
 
     def fail_once(route: Route) -> None:
@@ -125,7 +127,7 @@ def test_a_network_that_changes_is_not_noticed(page: Page, compared: Server) -> 
     expect(page.get_by_text("could not be read")).to_be_hidden()
 
 
-def test_a_running_job_moves_on_in_a_comparison(page: Page, compared: Server) -> None:
+def test_a_comparison_updates_while_a_job_runs(page: Page, compared: Server) -> None:
     page.goto(console(compared, "/compare?jobs=running-1,rate-1"))
     plot = page.get_by_role("figure").filter(has_text="train:loss")
     expect(plot).to_contain_text("running-1")
@@ -135,7 +137,7 @@ def test_a_running_job_moves_on_in_a_comparison(page: Page, compared: Server) ->
     expect(last).to_have_text(re.compile(r"0\.\d+"))
 
 
-def test_the_keyboard_chooses_and_compares(page: Page) -> None:
+def test_jobs_can_be_selected_and_compared_with_the_keyboard(page: Page) -> None:
     other = page.get_by_role("link", name="failed-1", exact=True)
     expect(other).to_be_visible()
     page.keyboard.press("/")

@@ -1,4 +1,4 @@
-"""The console as people use it, in Chromium, on a real server with real jobs."""
+"""Tests the console in Chromium, on a real server with real jobs."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def ready(page: Page) -> None:
 # -- signing in and out
 
 
-def test_an_access_key_signs_in_and_its_secret_stays(browser: Browser, server: Server) -> None:
+def test_an_access_key_signs_in_and_its_secret_stays_in_the_browser(
+    browser: Browser, server: Server
+) -> None:
     page = open_context(browser).new_page()
     check = world.hears(page, "owner-secret")
     page.goto(console(server, "/jobs?status=Failed"))
@@ -153,10 +155,10 @@ def test_an_inactive_key_ends_its_sessions(browser: Browser, server: Server) -> 
     page.context.close()
 
 
-# -- who is not signed in, and who may see nothing
+# -- without a session, and without permissions
 
 
-def test_an_anonymous_visitor_learns_nothing(server: Server) -> None:
+def test_without_a_session_nothing_is_revealed(server: Server) -> None:
     answers = []
     for method, path in [("GET", ""), ("GET", "/jobs/running-1"), ("GET", "/assets/x.js"), *ROUTES]:
         request = urllib.request.Request(
@@ -184,7 +186,7 @@ def test_an_anonymous_visitor_learns_nothing(server: Server) -> None:
             assert secret not in body, (path, secret)
 
 
-def test_rights_come_from_the_principal(browser: Browser, server: Server) -> None:
+def test_pages_show_what_the_principal_may_see(browser: Browser, server: Server) -> None:
     page = open_context(browser).new_page()
     page.goto(console(server))
     fill_keys(page, world.POOR)
@@ -206,7 +208,7 @@ def test_rights_come_from_the_principal(browser: Browser, server: Server) -> Non
 # -- looking at jobs
 
 
-def test_a_job_is_followed_from_its_start_to_its_end(browser: Browser, server: Server) -> None:
+def test_the_page_of_a_job_updates_until_its_end(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     ready(page)
     world.start_job(server, "live-1", world.TRAIN)
@@ -233,7 +235,7 @@ def test_a_job_is_followed_from_its_start_to_its_end(browser: Browser, server: S
     page.context.close()
 
 
-def test_a_waiting_job_says_why(browser: Browser, server: Server) -> None:
+def test_a_waiting_job_shows_its_pending_reason(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     row = page.get_by_role("row").filter(has=page.get_by_role("link", name="waiting-1", exact=True))
     expect(row).to_contain_text("Waiting")
@@ -243,7 +245,7 @@ def test_a_waiting_job_says_why(browser: Browser, server: Server) -> None:
     page.context.close()
 
 
-def test_a_waiting_job_says_what_would_make_it_start(browser: Browser, server: Server) -> None:
+def test_a_waiting_job_shows_what_would_make_it_start(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     page.goto(console(server, "/jobs/waiting-1"))
     explained = page.get_by_role("region", name="What would make it start")
@@ -256,7 +258,7 @@ def test_a_waiting_job_says_what_would_make_it_start(browser: Browser, server: S
     page.context.close()
 
 
-def test_other_jobs_stay_unknown_in_an_explanation(browser: Browser, server: Server) -> None:
+def test_an_explanation_does_not_reveal_other_jobs(browser: Browser, server: Server) -> None:
     keys = world.user(server, "planner-of-one", "trainyard:ListJobs")
     one = "arn:aws:trainyard:*:*:job/waiting-1"
     server.boto("iam").put_user_policy(
@@ -287,7 +289,7 @@ def test_other_jobs_stay_unknown_in_an_explanation(browser: Browser, server: Ser
     page.context.close()
 
 
-def test_a_job_shows_where_its_time_went(browser: Browser, server: Server) -> None:
+def test_a_job_shows_how_its_time_was_used(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     page.goto(console(server, "/jobs/failed-1"))
     time = page.get_by_role("region", name="Where the time went")
@@ -296,7 +298,7 @@ def test_a_job_shows_where_its_time_went(browser: Browser, server: Server) -> No
     page.context.close()
 
 
-def test_a_job_has_its_timeline_as_a_file(browser: Browser, server: Server) -> None:
+def test_the_timeline_of_a_job_can_be_downloaded(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     page.goto(console(server, "/jobs/failed-1"))
     part = page.get_by_role("region", name="Timeline", exact=True)
@@ -311,7 +313,7 @@ def test_a_job_has_its_timeline_as_a_file(browser: Browser, server: Server) -> N
     page.context.close()
 
 
-def test_filters_and_search_are_in_the_address(browser: Browser, server: Server) -> None:
+def test_filters_and_search_are_in_the_url(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     page.get_by_role("button", name="Failed", exact=True).click()
     expect(page.get_by_role("link", name="running-1", exact=True)).to_be_hidden()
@@ -326,7 +328,7 @@ def test_filters_and_search_are_in_the_address(browser: Browser, server: Server)
     page.context.close()
 
 
-def test_a_failed_job_explains_itself(browser: Browser, server: Server) -> None:
+def test_a_failed_job_shows_its_failure_reason(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     page.goto(console(server, "/jobs/failed-1"))
     failure = page.get_by_role("region", name="The job failed")
@@ -345,7 +347,7 @@ def test_a_failed_job_explains_itself(browser: Browser, server: Server) -> None:
     page.context.close()
 
 
-def test_hosts_are_merged_or_apart(browser: Browser, server: Server) -> None:
+def test_the_log_shows_all_hosts_or_one(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     page.goto(console(server, "/jobs/running-1/log"))
     log = page.get_by_role("log")
@@ -358,7 +360,7 @@ def test_hosts_are_merged_or_apart(browser: Browser, server: Server) -> None:
     page.context.close()
 
 
-def test_the_shown_call_repeats_the_job(browser: Browser, server: Server) -> None:
+def test_the_shown_command_starts_a_copy_of_the_job(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     page.goto(console(server, "/jobs/failed-1/configuration"))
     call = page.get_by_label("The call that repeats the job", exact=True).inner_text()
@@ -411,7 +413,7 @@ def test_a_batch_job_has_an_overview_and_a_log(browser: Browser, server: Server)
 # -- what jobs write is text
 
 
-def test_texts_of_jobs_stay_text(browser: Browser, server: Server) -> None:
+def test_texts_of_jobs_are_not_interpreted_as_markup(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
@@ -444,7 +446,7 @@ def test_texts_of_jobs_stay_text(browser: Browser, server: Server) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing(browser: Browser, server: Server, theme: str) -> None:
+def test_axe_finds_no_violations(browser: Browser, server: Server, theme: str) -> None:
     page = signed_in(browser, server, color_scheme=theme, reduced_motion="reduce")
     for view in VIEWS:
         page.goto(console(server, view))
@@ -475,7 +477,7 @@ def test_a_phone_shows_every_view_without_scrolling_sideways(
     page.context.close()
 
 
-def test_the_keyboard_is_enough(browser: Browser, server: Server) -> None:
+def test_all_views_work_with_the_keyboard(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     expect(page.get_by_role("link", name="failed-1", exact=True)).to_be_visible()
     page.keyboard.press("/")
@@ -500,7 +502,7 @@ def test_the_keyboard_is_enough(browser: Browser, server: Server) -> None:
     page.context.close()
 
 
-def test_pages_fetch_nothing_from_elsewhere(browser: Browser, server: Server) -> None:
+def test_pages_fetch_nothing_from_other_servers(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     addresses: list[str] = []
     complaints: list[str] = []
@@ -515,7 +517,7 @@ def test_pages_fetch_nothing_from_elsewhere(browser: Browser, server: Server) ->
     page.context.close()
 
 
-def test_a_restart_of_the_server_asks_to_sign_in_again(browser: Browser, server: Server) -> None:
+def test_a_restart_of_the_server_requires_a_new_sign_in(browser: Browser, server: Server) -> None:
     page = signed_in(browser, server)
     ready(page)
     server.stop()

@@ -1,4 +1,5 @@
-"""The view of buckets and objects: lists, previews, downloads, and hostile names and contents."""
+"""Tests the view of buckets and objects: lists, previews, downloads, and hostile names and
+contents."""
 
 from __future__ import annotations
 
@@ -110,7 +111,7 @@ def test_an_object_is_downloaded(page: Page, stored: Server) -> None:
         assert file.read() == OBJECTS["data/model.bin"]
 
 
-def test_rights_are_as_for_s3(browser: Browser, stored: Server) -> None:
+def test_permissions_are_those_of_s3(browser: Browser, stored: Server) -> None:
     keys = world.user(stored, "lister", "s3:ListAllMyBuckets", "s3:ListBucket")
     page = open_context(browser).new_page()
     page.goto(console(stored, "/data?bucket=previewed&prefix=data/"))

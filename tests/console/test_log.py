@@ -1,4 +1,5 @@
-"""A log from its beginning: what a page has not read yet is read as one scrolls to it."""
+"""Tests the view of a log: lines that the page does not have are read when the user scrolls to
+them."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def opened(browser: Browser, server: Server, name: str, script: str, hosts: int 
 
 
 def scroll_until(page: Page, top: str, text: str) -> None:
-    """Scrolls there until the page shows a text, as a person does while it reads more."""
+    """Scrolls in a direction until the page shows a text, as a user does while the page reads
+    more."""
     log = page.get_by_role("log")
 
     def there() -> bool:
@@ -38,7 +40,7 @@ def scroll_until(page: Page, top: str, text: str) -> None:
     wait_for(there, text, world.SECONDS_MAX)
 
 
-def test_scrolling_back_reaches_the_first_line(browser: Browser, server: Server) -> None:
+def test_scrolling_up_reaches_the_first_line(browser: Browser, server: Server) -> None:
     page = opened(browser, server, "long-1", COUNT)
     log = page.get_by_role("log")
     expect(log).to_contain_text(f"line {LINES}.")
@@ -47,7 +49,7 @@ def test_scrolling_back_reaches_the_first_line(browser: Browser, server: Server)
     page.on("request", lambda request: reads.append(request.url))
     log.evaluate("view => { view.scrollTop = 200; }")
     expect(page.get_by_text("1,500 lines")).to_be_visible()
-    # What was in view stays there: the tenth line, of twenty pixels each.
+    # The visible lines keep their position: the tenth line, of twenty pixels each.
     wait_for(lambda: 20_000 <= log.evaluate("view => view.scrollTop") <= 20_400, "the same lines")
     expect(log).to_contain_text(f"line {LINES - 500 + 11}.")
     assert len([url for url in reads if "GetLogEvents" in url]) == 1, "no more than is looked at"
@@ -58,7 +60,7 @@ def test_scrolling_back_reaches_the_first_line(browser: Browser, server: Server)
     page.context.close()
 
 
-def test_the_beginning_is_one_key_away_and_so_is_the_end(browser: Browser, server: Server) -> None:
+def test_keys_jump_to_the_beginning_and_the_end(browser: Browser, server: Server) -> None:
     page = opened(browser, server, "long-2", COUNT)
     log = page.get_by_role("log")
     expect(log).to_contain_text(f"line {LINES}.")
@@ -75,7 +77,7 @@ def test_the_beginning_is_one_key_away_and_so_is_the_end(browser: Browser, serve
     page.context.close()
 
 
-def test_a_running_job_prints_behind_what_one_reads(browser: Browser, server: Server) -> None:
+def test_new_lines_do_not_move_the_visible_lines(browser: Browser, server: Server) -> None:
     world.start_job(server, "long-3", f"{COUNT}; {world.TRAIN}")
     page = signed_in(browser, server)
     page.goto(console(server, "/jobs/long-3/log"))

@@ -1,5 +1,5 @@
-"""The form of a new job: what it tells before one starts it, that it starts the job, and that the
-calls that it shows start the same one."""
+"""Tests the form of a new job: its preview, that it starts the job, and that the calls that it
+shows start the same job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.console.world import console, fill_keys, open_context, signed_in
 from tests.trainyard_server import PROGRAM, Server
 
 COMMAND = 'echo "it\'s" $GREETING; ls /opt/ml/input/data/train; test "$SUM" = \'a"b\\c\''
-# What differs between two equal jobs.
+# The members that differ between two equal jobs.
 OWN = re.compile(r"Time$|Arn$|Arns$|^TrainingJobName$|Transitions$|^ModelArtifacts$|^Response")
 
 
@@ -52,7 +52,7 @@ def preview_of(page: Page) -> Locator:
 
 
 def answered(page: Page) -> None:
-    """Waits until the preview is of the form as it is."""
+    """Waits until the preview shows the current form."""
     expect(preview_of(page)).to_have_attribute("aria-busy", "false")
 
 
@@ -95,7 +95,7 @@ def test_a_job_is_filled_in_previewed_and_started(page: Page, stored: Server) ->
     assert tags["Tags"] == []
 
 
-def test_the_servers_answers_are_at_their_fields(page: Page, stored: Server) -> None:
+def test_the_servers_errors_are_shown_at_their_fields(page: Page, stored: Server) -> None:
     fill(page, "failed-1")
     preview = preview_of(page)
     expect(preview).to_contain_text("Job name must be unique")
@@ -153,7 +153,7 @@ def run_code(server: Server, client: str, code: str) -> None:
         )
         return
     script = f"{server.data}-{client.replace(' ', '-')}.sh"
-    # The job is awaited by the test.
+    # The test waits for the job.
     code = code.replace("trainyard submit", f"{PROGRAM} submit").replace(" --follow", "")
     with open(script, "w", encoding="utf-8") as file:
         file.write(f"cd {os.path.dirname(server.data)}\n" + code)
@@ -303,7 +303,7 @@ def test_a_template_of_hostile_text_stays_text(page: Page, stored: Server) -> No
     stored.boto("trainyard").delete_job_template(TemplateName="hostile")
 
 
-def test_the_form_is_offered_to_those_who_may_preview(browser: Browser, stored: Server) -> None:
+def test_the_form_is_offered_with_permission_to_preview(browser: Browser, stored: Server) -> None:
     keys = world.user(stored, "no-starter", "trainyard:ListJobs", "trainyard:DescribeJob")
     page = open_context(browser).new_page()
     page.goto(console(stored))
@@ -321,7 +321,7 @@ def test_the_form_is_offered_to_those_who_may_preview(browser: Browser, stored: 
     page.context.close()
 
 
-def test_the_keyboard_fills_and_starts(page: Page, stored: Server) -> None:
+def test_the_form_works_with_the_keyboard(page: Page, stored: Server) -> None:
     page.goto(console(stored, "/jobs"))
     expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
     page.keyboard.press("+")

@@ -1,4 +1,5 @@
-"""The views of queues and machines: waiting jobs and their reasons, what jobs hold, and rights."""
+"""Tests the views of queues and machines: waiting jobs and their reasons, usage, and
+permissions."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def test_a_queue_shows_its_order_shares_and_reasons(page: Page, queued: Server) 
     expect(page.get_by_role("region", name="Waiting to start")).to_be_visible()
 
 
-def test_a_queue_moves_on_by_itself(page: Page, queued: Server) -> None:
+def test_the_view_of_a_queue_updates_automatically(page: Page, queued: Server) -> None:
     page.goto(console(queued, "/queues"))
     waiting = page.get_by_role("list", name="Jobs that wait in nightly").get_by_role("listitem")
     expect(waiting).to_have_count(2)
@@ -70,7 +71,7 @@ def test_a_queue_moves_on_by_itself(page: Page, queued: Server) -> None:
     expect(waiting).to_have_count(1)
 
 
-def test_machines_show_who_runs_where(page: Page, queued: Server) -> None:
+def test_machines_show_their_hosts(page: Page, queued: Server) -> None:
     page.get_by_role("link", name="Machines").click()
     box = page.get_by_role("article", name="box")
     # Two hosts of two CPUs, and a Batch job of one.

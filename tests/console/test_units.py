@@ -1,4 +1,4 @@
-"""The parts of the pages by themselves: types, and the tests that Node runs."""
+"""Runs the type checks of the pages and their unit tests in Node.js."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""The view of users: keys and policies, changes behind a confirmation, and rights."""
+"""Tests the view of users: keys and policies, changes after a confirmation, and permissions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def document(action: str, **more: Any) -> str:
 
 @pytest.fixture(scope="module")
 def members(server: Server) -> Server:
-    """Has mia, with a key, an inline policy, and a group with a policy."""
+    """Creates the user mia with a key, an inline policy, and a group with a policy."""
     iam = server.boto("iam")
     iam.create_user(UserName="mia")
     iam.create_access_key(UserName="mia")
@@ -83,7 +83,7 @@ def test_policies_are_shown_as_json(page: Page, members: Server) -> None:
     assert page.evaluate("window.broken") is None
 
 
-def test_a_check_tells_which_policy_allows(page: Page, members: Server) -> None:
+def test_a_check_shows_which_policy_allows_an_action(page: Page, members: Server) -> None:
     page.goto(console(members, "/users?user=mia"))
     page.get_by_label("Action").fill("s3:GetObject")
     page.get_by_label("Resource").fill("arn:aws:s3:::yard/a")
@@ -148,7 +148,7 @@ def test_a_policy_is_attached_and_detached(page: Page, members: Server) -> None:
     assert not iam.list_attached_user_policies(UserName="leo")["AttachedPolicies"]
 
 
-def test_a_refused_change_is_explained(page: Page, members: Server) -> None:
+def test_a_rejected_change_is_explained(page: Page, members: Server) -> None:
     iam = members.boto("iam")
     iam.create_user(UserName="two")
     for _ in range(2):

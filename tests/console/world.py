@@ -1,4 +1,4 @@
-"""Helpers of the console's tests and screenshots: jobs of each kind, and a browser."""
+"""Has helpers for the console's tests and screenshots: jobs of each kind, and a browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHROMIUM = "/usr/bin/chromium"
 SECONDS_MAX = 90  # for what takes a second on a quiet machine
 AXE = os.path.join(ROOT, "console", "node_modules", "axe-core", "axe.min.js")
 
-# Texts that would do something if a page took them for markup, and what would show that it did.
+# Texts that would have an effect if a page treated them as markup, and the signs of that effect.
 HOSTILE = "<img src=x onerror=window.broken=1><script>window.broken=1</script>"
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 860}
@@ -53,7 +53,7 @@ cpus = 6.0
 memory_gib = 12.0
 [regions.'eu-west-1']
 """
-# Where a host costs something, the rule "cheapest" places jobs.
+# If hosts have a price, the rule "cheapest" places jobs.
 PRICES = """
 [[prices.instance]]
 type = "ml.t3.medium"
@@ -93,7 +93,7 @@ FAIL = (
 
 
 def start_job(server: Server, name: str, script: str, **more: Any) -> None:
-    # Longer than the tests: a job that runs holds its machine until one of them stops it.
+    # Longer than the tests: the running job occupies its machine until a test stops it.
     more = {"StoppingCondition": {"MaxRuntimeInSeconds": 7200}} | more
     request = jobs.request(name, script, **more)
     request["AlgorithmSpecification"]["MetricDefinitions"] = METRICS
@@ -101,7 +101,8 @@ def start_job(server: Server, name: str, script: str, **more: Any) -> None:
 
 
 def start_queue(server: Server) -> None:
-    """A fair-share queue of Batch: of one share a job runs, and of each of two shares one waits."""
+    """Creates a fair-share queue of Batch: a job of one share runs, and one of each of two others
+    waits."""
     batch = server.boto("batch")
     batch.create_compute_environment(
         computeEnvironmentName="small",
@@ -229,7 +230,7 @@ def start_dashboard(server: Server, name: str, alarm: str, text: str, label: str
 
 
 def launch(playwright: Playwright) -> Browser:
-    # Root has no sandbox; the pages are ours.
+    # Chromium's sandbox does not work as root, and the pages are trusted.
     return playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
 
 
@@ -250,7 +251,7 @@ def link(server: Server) -> str:
 
 
 def run_shell(server: Server, script: str) -> None:
-    """Runs a script as a person would who has set up the AWS CLI."""
+    """Runs a script as a user with a configured AWS CLI."""
     environment = server.environment()
     environment["PATH"] = os.path.dirname(TODAYS_AWS) + ":" + environment["PATH"]
     subprocess.run(["/bin/sh", "-e", script], check=True, env=environment, timeout=SECONDS_MAX)
@@ -263,7 +264,7 @@ def open_context(browser: Browser, **more: Any) -> BrowserContext:
 
 
 def signed_in(browser: Browser, server: Server, **more: Any) -> Page:
-    """A page of the owner that shows the jobs."""
+    """Opens a page that shows the jobs, signed in as the owner."""
     page = open_context(browser, **more).new_page()
     page.goto(link(server))
     expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
@@ -291,7 +292,7 @@ def violations(page: Page) -> list[str]:
 
 
 def user(server: Server, name: str, *actions: str) -> tuple[str, str]:
-    """Creates a user who may call `actions` and open the console; returns the key."""
+    """Creates a user that may call `actions` and open the console; returns the key."""
     iam = server.boto("iam")
     iam.create_user(UserName=name)
     statement = {

@@ -1,1 +1,1 @@
-"""Jobs with current frameworks."""
+"""Tests jobs with current frameworks."""

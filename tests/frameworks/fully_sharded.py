@@ -1,5 +1,6 @@
-"""Trains fully sharded as users do, with either of PyTorch's interfaces; only the backend's name is
-Trainyard's. At the end it compares the weights with those of one process with whole batches."""
+"""Trains a fully sharded model with either of PyTorch's interfaces, as users do; only the backend's
+name is Trainyard's. At the end it compares the weights with those of one process on whole
+batches."""
 
 import argparse
 import functools

@@ -1,5 +1,5 @@
-"""A Trainer script as people write it: a tiny GPT-2 from a config, checkpoints where the job keeps
-them, and on from the last of them. Nothing is downloaded."""
+"""Trains a tiny GPT-2 with Hugging Face's Trainer, as users do: continues from the last checkpoint
+in the job's checkpoint directory. Downloads nothing."""
 
 import argparse
 import hashlib
@@ -14,7 +14,7 @@ SEQUENCE, VOCABULARY = 16, 64
 
 
 class Counting(torch.utils.data.Dataset):
-    """Sequences that count upwards from somewhere."""
+    """Has sequences that count upwards from different numbers."""
 
     def __len__(self) -> int:
         return 512
@@ -25,7 +25,7 @@ class Counting(torch.utils.data.Dataset):
 
 
 class ProgressPrinter(transformers.TrainerCallback):
-    """Says where it is, slowly."""
+    """Prints the progress of the training, and slows it down."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -1,5 +1,5 @@
-"""The images that the SDK's estimators request by default; conftest.py has them as Python
-environments of this machine."""
+"""Names the images that the SDK's estimators request by default. conftest.py replaces them by
+Python environments of this machine."""
 
 REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 HUGGING_FACE = (
@@ -7,4 +7,4 @@ HUGGING_FACE = (
 )
 PYTORCH = f"{REGISTRY}/pytorch-training:2.3.0-cpu-py311-ubuntu20.04-sagemaker"
 TENSORFLOW = f"{REGISTRY}/tensorflow-training:2.14.1-cpu-py310"
-SECONDS_MAX = 600  # current frameworks take half a minute to import where the disk is cold
+SECONDS_MAX = 600  # importing current frameworks from a cold disk takes half a minute

@@ -10,7 +10,7 @@ from tests.trainyard_server import Server
 
 
 @pytest.mark.parametrize("api", ["wrapper", "in-place"])
-def test_a_fully_sharded_model_on_two_hosts_equals_that_of_one_process(
+def test_a_fully_sharded_model_on_two_hosts_equals_the_model_of_one_process(
     cluster: Server, api: str
 ) -> None:
     with open(

@@ -1,5 +1,5 @@
-"""Scripts for Horovod under TensorFlow and Keras on two hosts, as they are;
-our package is in the image."""
+"""Tests unmodified scripts for Horovod with TensorFlow and Keras on two hosts, with Trainyard's
+package in the image."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.trainyard_server import Server
 
 
 @pytest.mark.parametrize("program", ["train.py", "train_tape.py"])
-def test_a_script_for_horovod_on_two_hosts_as_it_is(cluster: Server, program: str) -> None:
+def test_an_unmodified_horovod_script_runs_on_two_hosts(cluster: Server, program: str) -> None:
     files, expected = scripts.example("08_tensorflow")
     _, lines = scripts.run(
         cluster,

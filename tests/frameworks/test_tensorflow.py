@@ -1,10 +1,10 @@
-"""TensorFlow's own strategies on two hosts, by the TF_CONFIG that the platform writes."""
+"""Tests TensorFlow's own strategies on two hosts, with the TF_CONFIG that the platform writes."""
 
 from tests import scripts
 from tests.frameworks import images
 from tests.trainyard_server import Server
 
-# As TensorFlow's own tutorial has it: the chief coordinates, workers serve until it is done.
+# As in TensorFlow's tutorial: the chief coordinates, and workers serve until it has ended.
 # SageMaker names it master.
 PARAMETER_SERVER = """
 import json, os, socket, time
@@ -53,7 +53,7 @@ for link in links:
 """
 
 
-def test_parameter_servers_of_real_tensorflow(cluster: Server) -> None:
+def test_tensorflow_trains_with_parameter_servers(cluster: Server) -> None:
     _, lines = scripts.run(
         cluster,
         "servers",
@@ -99,7 +99,7 @@ print("WORKER", worker, "of", strategy.num_replicas_in_sync, weights, flush=True
 """
 
 
-def test_mirrored_workers_of_real_tensorflow(cluster: Server) -> None:
+def test_tensorflow_trains_with_mirrored_workers(cluster: Server) -> None:
     _, lines = scripts.run(
         cluster,
         "mirrored",

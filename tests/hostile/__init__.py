@@ -1,1 +1,1 @@
-"""Tables of attacks on a server and its machine, and what runs them: see table.py."""
+"""Has tables of attacks on a server and its machine, and the code that runs them: see table.py."""

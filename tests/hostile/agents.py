@@ -1,6 +1,7 @@
-"""Attacks by a peer that poses as an agent (docs/formats/wire.md). `attempt`:
-the frames that it sends, given the attempt of a job that runs.
-What refuses it is a line of the server's log."""
+"""Lists attacks by a peer that poses as an agent (docs/formats/wire.md).
+
+`attempt`: a function that returns the frames to send, given the attempt of a running job. A line of
+the server's log records the rejection."""
 
 import socket
 import struct
@@ -88,8 +89,8 @@ ATTACKS = (
 
 
 def attack(path: str, frames: bytes) -> bytes:
-    """Sends the frames; returns what the server sent before it closed the link,
-    or said to be refused."""
+    """Sends the frames; returns the answers of the server until it rejects the peer or closes the
+    link."""
     with socket.socket(socket.AF_UNIX) as one:
         one.settimeout(ANSWER_SECONDS_MAX)
         one.connect(path)

@@ -1,9 +1,9 @@
-"""Requests for every operation of the server (src/api/shapes/operations.txt),
-made from botocore's models and a table of names.
+"""Makes requests for every operation of the server (src/api/shapes/operations.txt), from botocore's
+models and a table of names.
 
-Each member that is required, and each that names a thing, gets the value of its name in the table,
-or one of its kind. So a new operation is covered by itself; or it is answered with something else
-than a refusal, because a name is missing here, and its test says so."""
+Each required member, and each member that names a resource, gets the value of its name in the
+table, or a value of its type. So a new operation is covered automatically. If a name is missing
+here, the server answers with another error than a rejection, and the operation's test fails."""
 
 import base64
 import json
@@ -25,9 +25,9 @@ EVERYTHING = json.dumps(
     {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 )
 ACCOUNT = "123456789012"
-# Allowed to everyone, since it tells callers about themselves.
+# Allowed for all callers, since it returns only their own identity.
 FREE = {"sts GetCallerIdentity"}
-# How the codes of a refusal begin: those of EC2 and SNS, and those of all other services.
+# The beginnings of error codes of rejections: of EC2 and SNS, and of all other services.
 DENIED = ("UnauthorizedOperation", "AuthorizationError", "AccessDenied")
 # The fields of a request in addition to its signature.
 KEPT_FIELDS = (
@@ -53,8 +53,8 @@ def operations() -> list[tuple[str, ...]]:
 
 
 def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Service -> member -> value, for what belongs to a tenant; "Operation.Member" is for that
-    operation alone. `ids`: what the server named: `batch_job`, `key`, `log_stream`."""
+    """Returns service -> member -> value, for resources of a tenant; "Operation.Member" applies to
+    that operation only. `ids`: names that the server chose: `batch_job`, `key`, `log_stream`."""
     role = f"arn:aws:iam::{ACCOUNT}:role/{tenant}-trainer"
     batch = f"arn:aws:batch:us-east-1:{ACCOUNT}:"
     topic = f"arn:aws:sns:us-east-1:{ACCOUNT}:{tenant}-alerts"
@@ -318,8 +318,8 @@ def input_of(model: OperationModel, names: dict[str, Any]) -> dict[str, Any]:
 
 
 class Requests:
-    """Serialised by botocore as clients do it, and not signed:
-    the sender signs with its own keys."""
+    """Makes requests with botocore's serialisers, as clients do, without signatures: the sender
+    signs with its own keys."""
 
     def __init__(self, endpoint: str) -> None:
         self.session = botocore.session.Session()
@@ -394,7 +394,8 @@ class Requests:
         ]
 
     def all(self, names: Mapping[str, dict[str, Any]]) -> list[tuple[str, list[Any]]]:
-        """("service Operation", request) of every operation, about the things of `names`."""
+        """Returns ("service Operation", request) for every operation, about the resources of
+        `names`."""
         made = []
         for service, operation in operations():
             values = input_of(

@@ -1,6 +1,7 @@
-"""Attacks by the contents of jobs: images, archives of sources, names of objects. Each is a job of
-its own, which fails with a reason, or runs and finds nothing of the machine. `attempt` makes the
-job's request in a World of stored things; `more`: how the job ends."""
+"""Lists attacks by the contents of jobs: images, archives of sources, names of objects.
+
+Each attack is a separate job, which fails with a reason, or runs and finds nothing of the machine.
+`attempt` makes the job's request in a World of stored objects; `more`: how the job ends."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class World:
         return request
 
     def sources(self, name: str, *members: oci.Member) -> dict[str, Any]:
-        """A job in script mode whose archive has these members."""
+        """Returns a job in script mode with an archive of these members."""
         request = scripts.request(self.server, name, "train.py", {"train.py": "print('ran')"})
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w:gz") as tar:

@@ -1,9 +1,9 @@
-"""Attacks of a job on the agent, which reads and writes the job's files: links, hard links, FIFOs,
-devices and mounts where it looks.
+"""Lists attacks of a job on the agent, which reads and writes the job's files: the job makes links,
+hard links, FIFOs, devices and mounts in their places.
 
-Each is a job of its own. `attempt` is the job's script, in which MACHINE is a directory that no
-container sees; `more`: how the job ends. Whether the directory's secret went anywhere is looked at
-after each."""
+Each attack is a separate job. `attempt` is the job's script, in which MACHINE is a directory that
+no container sees; `more`: how the job ends. After each attack, the test checks that the directory's
+secret was not copied."""
 
 import io
 import os
@@ -17,7 +17,7 @@ from tests.trainyard_server import Server
 SECRET = "canary of the machine"
 METRIC = '{"MetricName": "stolen", "Value": 1}\n'
 LINK, KEPT, WORDS = "leads through a link", "is not kept", "my own words"
-WATCHED = "sleep 3"  # so that the agent looks several times at these directories
+WATCHED = "sleep 3"  # so that the agent reads these directories several times
 
 
 def row(
@@ -271,7 +271,7 @@ ATTACKS = (
     ),
 )
 
-# What a job may do, which the confinement must leave alone.
+# Operations that a job may do, which the confinement must permit.
 ORDINARY = (
     ("own-hard-link", "cd /opt/ml/checkpoints; echo 1 > step; ln step last"),
     (
@@ -282,7 +282,7 @@ ORDINARY = (
 
 
 def make_hidden(path: pathlib.Path) -> pathlib.Path:
-    """Makes `path` a directory that holds the machine's secrets, and that no container sees."""
+    """Makes a directory at `path` with the machine's secrets, which no container sees."""
     for name, text in (("secret", SECRET), ("1.json", METRIC), ("shadow", SECRET)):
         (path / name).write_text(text)
         (path / name).chmod(0o600)
@@ -290,7 +290,8 @@ def make_hidden(path: pathlib.Path) -> pathlib.Path:
 
 
 def stored(server: Server, prefix: str) -> dict[str, bytes]:
-    """Every object below a prefix, and every member of the archives among them: name -> bytes."""
+    """Returns every object below a prefix, and every member of the archives among them: name ->
+    bytes."""
     s3, found = server.boto("s3"), {}
     for entry in s3.list_objects_v2(Bucket="yard", Prefix=prefix).get("Contents", []):
         body = s3.get_object(Bucket="yard", Key=entry["Key"])["Body"].read()

@@ -1,4 +1,4 @@
-"""Attacks of a job with its own temporary keys, and the permitted uses of these keys.
+"""Lists attacks of a job with its own temporary keys, and the permitted uses of these keys.
 
 `attempt` is a Python expression over signer.py's caller `my`, which returns (status, text); `more`:
 operation and resource of the record in the audit log."""
@@ -8,7 +8,7 @@ from tests.hostile.table import AUDIT, Attack
 SCRIPT = r"""
 import json, os
 import signer
-my = signer.of_this_job()
+my = signer.caller_of_this_job()
 name, account, group = os.environ["TRAINING_JOB_NAME"], os.environ["ACCOUNT"], "/aws/sagemaker/TrainingJobs"
 JOB = {"TrainingJobName": "spawned", "RoleArn": f"arn:aws:iam::{account}:role/admin",
        "AlgorithmSpecification": {"TrainingImage": "trainyard/host", "TrainingInputMode": "File", "ContainerEntrypoint": ["true"]},

@@ -1,11 +1,12 @@
-"""Attacks of a process, root inside its container, on the machine and on another job's container.
+"""Lists attacks of a process, root inside its container, on the machine and on another job's
+container.
 
-`attempt` is a Python expression. It raises OSError where it is refused,
-or is false or empty where there is nothing to reach."""
+`attempt` is a Python expression. It raises OSError if the kernel rejects it, or is false or empty
+if there is nothing to reach."""
 
 from tests.hostile.table import JOB_LOG, Attack
 
-# A neighbour of the attacker: it holds what an attacker would look for.
+# The attacked job: it has the secrets that an attacker would search.
 PROBED_JOB = r"""
 import ctypes, os, socket, subprocess, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -134,7 +135,7 @@ def row(name: str, tried: str, attempt: str, refused: str) -> Attack:
     return Attack(name, tried, rf"^({refused})$", JOB_LOG, attempt)
 
 
-# A process that is not permitted to, what is not there, what cannot be reached.
+# The errors of a missing permission, of a missing file, and of an unreachable address.
 DENIED, ABSENT = "EPERM|EACCES", "absent|ENOENT"
 UNREACHED = "timeout|ETIMEDOUT|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EACCES|EPERM|EINVAL"
 NO_CALL = "EPERM|ENOSYS"

@@ -1,6 +1,7 @@
-"""Attacks on the console: its routes without a session, with a forged one, and from other sites.
+"""Lists attacks on the console: its routes without a session, with a forged one, and from other
+sites.
 
-Each is in the server's log, by its request id."""
+The server's log has each attack, by its request id."""
 
 import json
 

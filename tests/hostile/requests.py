@@ -1,9 +1,9 @@
-"""Attacks by requests: without a key, with signatures that are wrong in one place, with presigned
-URLs, with others' temporary keys, and with the key of a user who has no rights.
+"""Lists attacks by requests: without a key, with signatures that have one error, with presigned
+URLs, with others' temporary keys, and with the key of a user without permissions.
 
-`attempt` is a function of the World, which returns (status, text). Refused requests of an unknown
-principal are in the server's log, by their request id;
-those of a known principal also in the audit log (`more`: operation and resource)."""
+`attempt` is a function of the World, which returns (status, text). The server's log has the
+rejected requests, by their request id; if the principal is known, the audit log has them too
+(`more`: operation and resource)."""
 
 import json
 

@@ -1,8 +1,7 @@
-"""Requests signed with Signature Version 4 by nothing but the standard library:
-this file also runs inside containers.
+"""Signs requests with Signature Version 4, using the standard library only: this file also runs
+inside containers.
 
-Everything that a signer decides can be given another value,
-so that a request is wrong in one place."""
+Every part of a signature can be overridden, to make requests with exactly one error."""
 
 from __future__ import annotations
 
@@ -22,8 +21,8 @@ PREFIXES = {"sagemaker": "SageMaker", "logs": "Logs_20140328", "trainyard": "Tra
 
 
 class Caller:
-    """Calls with one set of keys. `keys`: AccessKeyId, SecretAccessKey and, of temporary ones,
-    Token."""
+    """Sends requests with one set of keys. `keys`: AccessKeyId, SecretAccessKey and, for temporary
+    keys, Token."""
 
     last_request_id = ""  # of the newest answer to any caller
 
@@ -44,8 +43,8 @@ class Caller:
         unsigned: dict[str, str] | None = None,
         scope_service: str | None = None,
     ) -> dict[str, str]:
-        """The header fields of a signed request; `unsigned`:
-        further fields, which are sent but not signed."""
+        """Returns the header fields of a signed request. `unsigned`: further fields, which are sent
+        but not signed."""
         at = at or datetime.datetime.now(datetime.UTC)
         now = at.strftime("%Y%m%dT%H%M%SZ")
         scope = f"{now[:8]}/{region}/{scope_service or service}/aws4_request"
@@ -55,7 +54,7 @@ class Caller:
             sent["x-amz-security-token"] = self.keys["Token"]
         sent |= {name.lower(): value for name, value in (headers or {}).items()}
         names = ";".join(sorted(sent))
-        # all others encode it twice
+        # S3 signs the path as it is; other services encode it a second time
         shown = path if service == "s3" else urllib.parse.quote(path, safe="/-_.~")
         canonical = "\n".join(
             [
@@ -95,7 +94,8 @@ class Caller:
         sent_body: bytes | None = None,
         **more: Any,
     ) -> tuple[int, str]:
-        """Status and text of the answer. `sent*`: what goes out in place of what was signed."""
+        """Returns status and text of the response. `sent*`: values sent in place of the signed
+        ones."""
         fields = self.signed(service, method, path, query, headers, body, **more)
         fields |= sent or {}
         return self.send(
@@ -145,15 +145,15 @@ class Caller:
 
 
 def code_of(text: str) -> str:
-    """The error code of an answer in any of the protocols; "-" when it has none."""
+    """Returns the error code of a response in any of the protocols; "-" when it has none."""
     found = re.search(r"<Code>([\w.]+)</Code>", text) or re.search(
         r'"__type": ?"(?:[^"#]*#)?(\w+)"', text
     )
     return found.group(1) if found else "-"
 
 
-def of_this_job() -> Caller:
-    """The caller with the keys of the job that runs this."""
+def caller_of_this_job() -> Caller:
+    """Returns a caller with the keys of the job that runs this file."""
     with urllib.request.urlopen(
         "http://169.254.170.2" + os.environ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"]
     ) as answer:

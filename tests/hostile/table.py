@@ -1,4 +1,4 @@
-"""Attacks as rows: what is tried, what refuses it, and where that is recorded.
+"""Describes attacks as rows: the attempt, the expected error, and where the rejection is recorded.
 tests/system/test_hostile.py runs them."""
 
 import collections
@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.trainyard_server import Server
 
-# Where a refusal is recorded, which the test of the row looks up there.
+# The places where rejections are recorded; the test of a row checks the record.
 JOB_LOG = "job log"  # a line of the job's own log
 AUDIT = "audit log"  # a record with the operation, the principal and the error
 SERVER_LOG = "server log"  # a line of the server's log
@@ -35,7 +35,7 @@ class Attack:
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     """The outcome of an attack: the error in the response, and the record of the attack in the log
-    ("": none was found)."""
+    ("": not found)."""
 
     answer: str
     record: str
@@ -54,7 +54,7 @@ def check(attack: Attack, outcome: Outcome) -> None:
 
 
 def audit_records(server: Server) -> list[dict[str, Any]]:
-    """The records of the audit log so far."""
+    """Returns the records of the audit log so far."""
     directory, records = os.path.join(server.data, "audit"), []
     for name in sorted(os.listdir(directory)):
         with open(os.path.join(directory, name), encoding="utf-8") as file:
@@ -65,8 +65,8 @@ def audit_records(server: Server) -> list[dict[str, Any]]:
 def find_record(
     records: Iterable[dict[str, Any]], request_id: str, event: str, resource: str = ""
 ) -> str:
-    """The record of a denied request, when it names the operation and a resource whose ARN has that
-    text; "" when there is none."""
+    """Returns the record of a denied request that names the operation and a resource with this text
+    in its ARN; "" when there is none."""
     for record in records:
         arns = [one["ARN"] for one in record.get("resources", [])]
         if (
@@ -79,12 +79,12 @@ def find_record(
 
 
 def find_line(text: str, *parts: str) -> str:
-    """The first line that has all the parts; "" when there is none."""
+    """Returns the first line that has all the parts; "" when there is none."""
     return next((line for line in text.splitlines() if all(part in line for part in parts)), "")
 
 
 def summary(groups: Mapping[str, Sequence[Attack]]) -> str:
-    """A table of counts: group -> [attacks]."""
+    """Formats a table of counts: group -> [attacks]."""
     places = [JOB_LOG, AUDIT, SERVER_LOG, REASON, NOWHERE]
     lines = [f"{'attacks':34}{'rows':>6}" + "".join(f"{place:>15}" for place in places)]
     for group, attacks in groups.items():

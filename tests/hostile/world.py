@@ -1,4 +1,5 @@
-"""The server that requests attack, and callers for them: a job and an object of another user."""
+"""Prepares the server that requests attack, with a job and an object of another user, and the
+callers."""
 
 import datetime
 import http.client
@@ -23,7 +24,7 @@ ANSWER_SECONDS_MAX = 30
 
 
 class World:
-    """Holds what attackers from outside know: names, endpoints and their own keys."""
+    """Has the names, endpoints and keys that attackers from outside know."""
 
     def __init__(self, server: Server, poor: dict[str, str], job: dict[str, str]) -> None:
         self.server = server

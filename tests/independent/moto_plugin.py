@@ -2,7 +2,7 @@
 
 In moto's server mode its tests talk to the address in TEST_SERVER_MODE_ENDPOINT. This plugin keeps
 the server's own access keys, empties the account before each test, where moto would reset its
-server, and skips what says nothing about the server: a test that sends it no request."""
+server, and skips tests that send the server no request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RESET_SECONDS_MAX = 120
 
 
 class Requests:
-    """Counts the requests that a test sends to the server, other than those that empty it."""
+    """Counts the requests that a test sends to the server, except the requests that empty it."""
 
     count = 0
     resetting = False
@@ -55,12 +55,12 @@ def make_delivery_bucket() -> None:
     client("s3").create_bucket(Bucket="test-s3-bucket")
 
 
-# What moto's tests of a service leave behind, by the service's folder of tests.
+# The functions that remove what moto's tests leave, by the service's folder of tests.
 EMPTY: dict[str, list[Callable[[], None]]] = {
     "test_s3": [empty_s3],
     "test_logs": [empty_s3],  # export tasks and deliveries write to buckets
 }
-# What moto's tests name without making it.
+# Resources that moto's tests name without making them.
 PREPARE: dict[str, list[Callable[[], None]]] = {"test_logs": [make_delivery_bucket]}
 
 

@@ -110,7 +110,7 @@ class Resetter:
 
 
 def run_tests(server: Server, service: str, directory: str) -> ElementTree.Element:
-    """pytest's report."""
+    """Runs pytest; returns its report."""
     config = os.path.join(directory, "aws-config")
     with open(config, "w", encoding="utf-8") as file:
         # boto3 presigns with the former signature, which S3 refuses for buckets made since 2020.
@@ -154,7 +154,7 @@ def passed_in(report: ElementTree.Element) -> set[str]:
 
 
 def run_service(service: str, update: bool) -> tuple[int, int]:
-    """Runs a service's tests; returns the numbers of passed and failed ones."""
+    """Runs a service's tests; returns the numbers of passed and failed tests."""
     subject = SUBJECTS[service]
     listed = os.path.join(HERE, f"passing_{service}.txt")
     with tempfile.TemporaryDirectory() as directory:

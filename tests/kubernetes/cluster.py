@@ -1,5 +1,5 @@
-"""A Kubernetes control plane for tests, on loopback: etcd, API server, controllers and scheduler,
-as tests/kubernetes/prepare builds them. nodes.py has its nodes."""
+"""Runs a Kubernetes control plane for tests, on loopback: etcd, API server, controllers and
+scheduler, built by tests/kubernetes/prepare. nodes.py has the nodes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Cluster:
             f"--root-ca-file={self.at('ca.crt')}",
             "--use-service-account-credentials=false",
             "--leader-elect=false",
-            # The nodes of tests send no heartbeats: tests say when one is lost.
+            # The nodes of tests send no heartbeats: tests mark lost nodes.
             "--node-monitor-grace-period=24h",
             f"--secure-port={free_port()}",
             "--bind-address=127.0.0.1",
@@ -233,7 +233,7 @@ class Cluster:
         return self.call("GET", "/api/v1/pods")["items"]
 
     def gang_objects(self) -> dict[str, list[Object]]:
-        """Everything with the label of a server, by the names of the resources."""
+        """Returns all objects with the label of a server, by the names of the resources."""
         selector = urllib.parse.quote("trainyard/server")
         found = {}
         for name, root in (

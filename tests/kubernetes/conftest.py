@@ -1,5 +1,5 @@
-"""One Kubernetes control plane for all tests of this folder, with two nodes, and servers that use
-it."""
+"""Starts one Kubernetes control plane with two nodes for all tests of this folder, and servers that
+use it."""
 
 import json
 import os
@@ -57,8 +57,8 @@ agents_listen = "{GATEWAY}:{free_port()}"
 def start(
     cluster: Cluster, nodes: Nodes, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Server]]:
-    """start(more="keys of [kubernetes]") -> a server of the test's own, as the service account of
-    packaging/kubernetes/rbac.yaml."""
+    """Returns start(more="keys of [kubernetes]"), which starts a server for this test, as the
+    service account in packaging/kubernetes/rbac.yaml."""
     servers = []
 
     def make(more: str = "", token: str = "") -> Server:

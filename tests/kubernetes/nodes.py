@@ -1,9 +1,10 @@
-"""Nodes for a control plane: each pod's program runs on this machine, in network, mount, process
-and UTS namespaces of its own behind a bridge, and its status is written as a kubelet does. As root.
+"""Simulates the nodes of a control plane. Each pod's program runs on this machine, in separate
+network, mount, process and UTS namespaces behind a bridge, and its status is written as a kubelet
+does. Needs root.
 
-In the place of kubelet, container runtime, CNI plugin and cluster DNS: images are not used, the
-program is this machine's; Secrets and empty directories are mounted; names of pods in headless
-services stand in /etc/hosts."""
+Replaces kubelet, container runtime, CNI plugin and cluster DNS. Images are not used: the program is
+this machine's. Secrets and empty directories are mounted, and /etc/hosts has the names of pods in
+headless services."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def ip(*arguments: str, check: bool = True) -> None:
 
 
 class Pod:
-    """A pod whose program was started."""
+    """Is a pod with a started program."""
 
     def __init__(self, shown: Object, directory: str, number: int) -> None:
         self.name = shown["metadata"]["name"]
@@ -53,7 +54,7 @@ class Pod:
         return os.path.join(self.directory, name)
 
     def program(self) -> int | None:
-        """The first process of the pod's own process namespace."""
+        """Returns the first process of the pod's PID namespace."""
         assert self.process
         try:
             with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as file:
@@ -70,7 +71,7 @@ class Pod:
                 pass
 
     def ended(self) -> int | None:
-        """Its exit code, as a container runtime has it."""
+        """Returns the exit code, as a container runtime reports it."""
         assert self.process
         code = self.process.poll()
         return code if code is None or code >= 0 else 128 - code
@@ -153,7 +154,7 @@ class Nodes:
         self.set_ready(name, "True", "KubeletReady", "kubelet is posting ready status")
 
     def pod_of(self, host: int) -> Pod:
-        """Returns the running pod of that host. Requires: only one gang runs."""
+        """Returns the running pod of a host. Requires: only one gang runs."""
         with self.lock:
             found = [
                 pod
@@ -177,7 +178,7 @@ class Nodes:
             try:
                 pods = self.cluster.pods()
             except (Refused, OSError):
-                continue  # the API server is away, as a test wants it
+                continue  # a test has stopped the API server
             with self.lock:
                 self.look(pods)
 

@@ -1,4 +1,4 @@
-"""Jobs of a server whose machines are the nodes of a Kubernetes cluster, from API to log."""
+"""Tests jobs on the nodes of a Kubernetes cluster, from API to log."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def stop(server: Server, name: str) -> dict[str, Any]:
     return finish(server, name)
 
 
-def test_a_host_is_a_pod_and_nothing_is_left_of_it(cluster: Cluster, server: Server) -> None:
+def test_a_host_is_a_pod_that_leaves_nothing_behind(cluster: Cluster, server: Server) -> None:
     name = create(server, WAIT_FOR_STOP)
     wait_for_line(server, name, "ready")
     found = cluster.gang_objects()
@@ -71,7 +71,7 @@ def test_a_job_that_fails_has_its_exit_code(cluster: Cluster, server: Server) ->
     wait_for(cluster.is_empty, "the gang's objects to be deleted")
 
 
-def test_objects_hold_no_token_in_clear(cluster: Cluster, server: Server) -> None:
+def test_only_the_secret_contains_the_token(cluster: Cluster, server: Server) -> None:
     """The Secret is the only object that contains the token."""
     name = create(server, WAIT_FOR_STOP)
     wait_for_line(server, name, "ready")
@@ -174,7 +174,9 @@ def test_jobs_survive_an_outage_of_the_api_server(cluster: Cluster, server: Serv
         assert lines(server, each)[-1] == last
 
 
-def test_wrong_settings_are_named_at_the_start(start: Callable[..., Server]) -> None:
+def test_the_server_does_not_start_with_invalid_kubernetes_settings(
+    start: Callable[..., Server],
+) -> None:
     with pytest.raises(AssertionError, match="Kubernetes does not know the caller: Unauthorized"):
         start(token="wrong")
     with pytest.raises(AssertionError, match="no node of Kubernetes has the labels 'disk=none'"):

@@ -1,5 +1,5 @@
-"""Slurm's accounting for tests: slurmdbd over a MariaDB of its own, which listens on a unix socket
-only. As root."""
+"""Runs Slurm's accounting for tests: slurmdbd with a separate MariaDB, which listens on a Unix
+socket only. Needs root."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LogFile={directory}/slurmdbd.log
 PidFile={directory}/slurmdbd.pid
 """
 
-# Accounts that root's jobs may have: a user with an account gets its own instead of others.
+# The accounts that root's jobs may have. A user with an account in Slurm cannot use others.
 ACCOUNTS = ("chemistry", "guests", "lab", "physics")
 
 
@@ -30,7 +30,7 @@ class Accounting:
     def __init__(self, slurm: Slurm) -> None:
         self.slurm = slurm
         self.port = free_port()
-        # Root's alone: the database has no password.
+        # Only for root: the database has no password.
         self.directory = os.path.join(slurm.directory, "accounting")
         self.socket = os.path.join(self.directory, "socket")
 

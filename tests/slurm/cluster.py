@@ -1,5 +1,5 @@
-"""A Slurm cluster for tests: munge, one controller, its accounting and some nodes on this machine,
-each slurmd in a network and UTS namespace of its own behind a bridge. As root."""
+"""Runs a Slurm cluster for tests: munge, one controller, its accounting and some nodes on this
+machine, each slurmd in a separate network and UTS namespace behind a bridge. Needs root."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ip(*arguments: str, check: bool = True) -> None:
 
 
 class Cluster(slurm_peer.Slurm):
-    """Node n1 has the address SUBNET.11, n2 SUBNET.12, and so on."""
+    """Runs the cluster. Node n1 has the address SUBNET.11, n2 SUBNET.12, and so on."""
 
     def __init__(self, directory: str, nodes: int = 3) -> None:
         super().__init__(directory)
@@ -157,7 +157,7 @@ class Cluster(slurm_peer.Slurm):
             self.wait_for(self.nodes_respond, "the nodes to register again")
 
     def start_rest(self) -> None:
-        """slurmrestd refuses to run as root."""
+        """Starts slurmrestd, as another user: it refuses to run as root."""
         os.chmod(self.directory, 0o755)
         self.rest_port = free_port()
         self.environment["SLURM_JWT"] = "daemon"
@@ -194,8 +194,8 @@ class Cluster(slurm_peer.Slurm):
         return bool(states) and all(state in ("idle", "mix", "alloc") for state in states)
 
     def save_state(self) -> None:
-        """slurmctld writes its state some seconds after a change; what is not written is unknown to
-        the next one, which ends jobs that it does not know to run."""
+        """Waits until slurmctld has written its state, some seconds after a change. The next
+        slurmctld reads only what was written, and ends running jobs that it does not know."""
         began = time.time()
         job = self.run("sbatch", "--parsable", "--hold", "--wrap=true").strip()
         self.run("scancel", job)
@@ -218,7 +218,7 @@ class Cluster(slurm_peer.Slurm):
     def resume_controller(self) -> None:
         assert self.controller
         self.controller.send_signal(signal.SIGCONT)
-        # It may have counted the nodes as down, since it heard nothing of them.
+        # slurmctld may have marked the nodes as down, since they did not respond.
         self.wait_for(self.resume_nodes, "the nodes to be resumed")
 
     def resume_nodes(self) -> bool:
@@ -277,7 +277,7 @@ class Cluster(slurm_peer.Slurm):
         return [line.split("|") for line in text.splitlines()]
 
     def live_jobs(self) -> list[str]:
-        """The ids of jobs that have not ended."""
+        """Returns the ids of jobs that have not ended."""
         return self.run("squeue", "--noheader", "--all", "-o", "%i").split()
 
     def cancel_all(self) -> None:
@@ -313,7 +313,7 @@ class Cluster(slurm_peer.Slurm):
         self.remove_network()
 
 
-if __name__ == "__main__":  # for a look by hand: runs until it is interrupted
+if __name__ == "__main__":  # for inspection by hand: runs until it is interrupted
     with_nodes = Cluster(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3)
     try:
         with_nodes.start()

@@ -1,4 +1,4 @@
-"""One Slurm cluster for all tests of this folder, and servers that use it."""
+"""Starts one Slurm cluster for all tests of this folder, and servers that use it."""
 
 import os
 import shutil
@@ -43,7 +43,7 @@ node_directory = "{data}/nodes"
 def start(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Server]]:
-    """start(more="keys of [slurm]") -> a server of the test's own."""
+    """Returns start(more="keys of [slurm]"), which starts a server for this test."""
     servers = []
 
     def make(more: str = "", partition: str = "train", run: bool = True) -> Server:
@@ -61,7 +61,7 @@ def start(
 
 
 def rest_keys(cluster: Cluster, seconds: int = 3600, user: str = "root") -> str:
-    """Keys of [slurm] for slurmrestd, with a new token."""
+    """Returns the keys of [slurm] for slurmrestd, with a new token."""
     file = cluster.at("token")
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
         out.write(cluster.token(seconds, user))
@@ -75,7 +75,7 @@ def rest_keys(cluster: Cluster, seconds: int = 3600, user: str = "root") -> str:
 def server(
     request: pytest.FixtureRequest, cluster: Cluster, start: Callable[..., Server]
 ) -> Server:
-    """By each of the ways in which servers reach Slurm."""
+    """Starts a server for each interface of Slurm: commands and REST."""
     one = start(rest_keys(cluster) if request.param == "rest" else "")
     one.boto("s3").create_bucket(Bucket="yard")
     return one
@@ -87,7 +87,7 @@ KEYS = {user: (f"AKIA{user.upper():0>16}", f"secret-of-{user}") for user in ("ow
 
 @pytest.fixture(scope="session")
 def accounts(cluster: Cluster) -> Iterator[dict[str, User]]:
-    """Ordinary users of the cluster: ana's account is not called ana."""
+    """Makes ordinary users of the cluster. The name of ana's account differs from ana."""
     made = {"ana": User(f"tyalice{os.getpid()}", True), "bob": User(f"tybob{os.getpid()}", True)}
     directory = cluster.at("users")
     os.makedirs(directory)
@@ -103,7 +103,7 @@ def accounts(cluster: Cluster) -> Iterator[dict[str, User]]:
 
 
 def user_keys(cluster: Cluster, accounts: dict[str, User], more: str = "") -> str:
-    """Keys of [slurm], and tables, for a server whose users have Unix accounts."""
+    """Returns the keys of [slurm], and tables, for a server whose users have Unix accounts."""
     text = f"""
 agents_listen = "{CONTROLLER}:{free_port()}"
 program_directory = "{cluster.at("bin")}"
@@ -122,5 +122,5 @@ bob = {{ unix_user = "{accounts["bob"].name}", account = "chemistry" }}
 
 
 def keys_of(user: str) -> dict[str, str]:
-    """Arguments of Server.boto() for a client of that user."""
+    """Returns the arguments of Server.boto() for a client of that user."""
     return {"aws_access_key_id": KEYS[user][0], "aws_secret_access_key": KEYS[user][1]}

@@ -1,4 +1,4 @@
-"""Arrays on a real Slurm cluster: a Slurm job serves one child after another
+"""Tests arrays on a real Slurm cluster: a Slurm job runs one child after another
 (docs/decisions/38)."""
 
 import collections
@@ -14,9 +14,9 @@ from tests.calls import fresh
 from tests.slurm.cluster import NODE_CPUS, Cluster
 from tests.trainyard_server import Server, wait_for
 
-# A child has a node of its own, so as many run at once as there are nodes.
+# Each child uses a whole node, so as many run at once as there are nodes.
 CHILD_CPUS = NODE_CPUS
-# In a new container, nothing of another child is left.
+# A new container has no files of another child.
 ONCE = """
 [ ! -e /var/tmp/mark ] && [ ! -e /tmp/mark ] || { echo not alone; exit 1; }
 touch /var/tmp/mark /tmp/mark
@@ -27,7 +27,7 @@ ARRAY_SECONDS_MAX = 240
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    # Longer than any pause between two children: what is counted does not depend on time.
+    # Longer than any pause between two children, so that the counts do not depend on timing.
     one = start("idle_seconds = 30")
     create_queues(
         one,
@@ -95,13 +95,11 @@ def finish(server: Server, array: str) -> None:
 
 
 def slurm_jobs(cluster: Cluster, server: Server) -> set[str]:
-    """Returns the server's jobs that Slurm still knows."""
+    """Returns the server's jobs that Slurm still lists."""
     return {job[0] for job in cluster.jobs() if job[5].startswith("trainyard/")}
 
 
-def test_a_slurm_job_of_a_node_serves_children_in_sequence(
-    cluster: Cluster, server: Server
-) -> None:
+def test_a_slurm_job_runs_children_one_after_another(cluster: Cluster, server: Server) -> None:
     before = slurm_jobs(cluster, server)
     finish(server, submit(server.boto("batch"), 20))
     used = slurm_jobs(cluster, server) - before
@@ -109,7 +107,7 @@ def test_a_slurm_job_of_a_node_serves_children_in_sequence(
     wait_for(lambda: not cluster.live_jobs(), "idle Slurm jobs to end")
 
 
-def test_a_child_has_the_container_of_another_where_its_queue_allows_it(
+def test_children_share_a_container_if_their_queue_allows_it(
     cluster: Cluster, server: Server
 ) -> None:
     before = slurm_jobs(cluster, server)

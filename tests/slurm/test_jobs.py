@@ -1,4 +1,4 @@
-"""Jobs of a server whose machines are the nodes of a real Slurm cluster, from API to log."""
+"""Tests jobs on the nodes of a real Slurm cluster, from API to log."""
 
 import glob
 import hmac
@@ -48,7 +48,7 @@ SLURM_HOST = os.path.join(os.path.dirname(PROGRAM), "trainyard-slurm-host")
 
 
 def slurm_job_of(cluster: Cluster) -> list[str]:
-    """The id, state, reason, nodes, name and comment of the last job."""
+    """Returns the id, state, reason, nodes, name and comment of the last job."""
     return max(cluster.jobs(), key=lambda job: int(job[0]))
 
 
@@ -237,7 +237,7 @@ def test_nodes_keep_nothing_of_ended_jobs(cluster: Cluster, server: Server) -> N
         assert not re.search(r": t[yvx][0-9a-f]", links), links
 
 
-def test_a_partition_that_is_missing_is_named_at_the_start(start: Callable[..., Server]) -> None:
+def test_the_server_does_not_start_with_a_missing_partition(start: Callable[..., Server]) -> None:
     with pytest.raises(AssertionError, match="partition 'no-such'"):
         start(partition="no-such")
 
@@ -257,7 +257,9 @@ def test_jobs_survive_an_outage_of_slurmctld(cluster: Cluster, server: Server) -
         assert lines(server, each)[-1] == last
 
 
-def test_a_hanging_slurmctld_delays_only_what_needs_it(cluster: Cluster, server: Server) -> None:
+def test_a_hanging_slurmctld_delays_only_operations_that_use_it(
+    cluster: Cluster, server: Server
+) -> None:
     sagemaker = server.boto("sagemaker")
     running = create(server, WAIT_FOR_STOP)
     wait_for_line(server, running, "ready")
@@ -312,7 +314,7 @@ def test_nodes_of_other_users_jobs_are_not_used(cluster: Cluster, server: Server
     cluster.cancel_all()
 
 
-def test_jobs_pending_in_slurm_have_its_reason(
+def test_jobs_pending_in_slurm_show_slurms_reason(
     cluster: Cluster, start: Callable[..., Server]
 ) -> None:
     """Another job has the only licence."""
@@ -368,7 +370,7 @@ def test_drained_nodes_get_no_jobs(cluster: Cluster, server: Server) -> None:
         cluster.wait_for_idle()
 
 
-def test_an_expired_token_is_named_at_the_start_and_while_running(
+def test_an_expired_token_is_reported_at_the_start_and_while_running(
     cluster: Cluster, start: Callable[..., Server]
 ) -> None:
     made = int(time.time())

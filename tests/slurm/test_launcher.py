@@ -1,4 +1,4 @@
-"""The tests that every launcher passes, on a real cluster."""
+"""Runs the tests that every launcher must pass, on a real cluster."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from tests.trainyard_server import ROOT
 TESTS = os.path.join(ROOT, "build", "release", "bin", "launch_test")
 
 
-def test_the_launcher_passes_the_suite_of_all_launchers(cluster: Cluster) -> None:
+def test_the_slurm_launcher_passes_the_tests_of_all_launchers(cluster: Cluster) -> None:
     done = subprocess.run(
         [TESTS, "--gtest_filter=RealSlurm/*", "--gtest_brief=1"],
         env=os.environ | {"TRAINYARD_SLURM_CONF": cluster.config},

@@ -1,4 +1,4 @@
-"""The Slurm options that a job gets from its queue and its submitter."""
+"""Tests the Slurm options that a job gets from its queue and its submitter."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ def keys_of(cluster: Cluster, way: str) -> str:
 
 
 def last_job(cluster: Cluster, columns: str) -> str:
-    """Some columns of squeue of the last job that Slurm knows."""
+    """Returns some columns of squeue for the last job that Slurm lists."""
     return max(cluster.jobs("%i|" + columns), key=lambda job: int(job[0]))[1]
 
 

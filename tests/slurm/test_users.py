@@ -1,6 +1,6 @@
-"""Jobs on a real Slurm cluster that run for the Unix accounts of their creators, by both ways to
-Slurm: whose they are in Slurm, on the nodes' disks and in the accounting, and what other users of
-the cluster can see and do."""
+"""Tests jobs on a real Slurm cluster that run as their creators' Unix accounts, through both Slurm
+interfaces (commands and REST): who owns them in Slurm, on the nodes' disks and in the accounting,
+and what other users can see and do."""
 
 import os
 import pathlib
@@ -21,12 +21,12 @@ from tests.slurm.conftest import keys_of, rest_keys, user_keys
 from tests.system.test_channels import file_system
 from tests.trainyard_server import Server, wait_for
 
-FORGET_SECONDS_MAX = 180  # slurmctld looks for old jobs once a minute
+FORGET_SECONDS_MAX = 180  # slurmctld removes old jobs once a minute
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory, accounts: dict[str, User]) -> pathlib.Path:
-    """A shared file system with a directory of each user."""
+    """Makes a shared file system with a directory for each user."""
     directory = tmp_path_factory.mktemp("shared")
     for parent in (directory, *directory.parents[:2]):
         os.chmod(parent, 0o755)
@@ -69,7 +69,7 @@ def complete(server: Server, user: str, script: str, **more: Any) -> str:
 
 
 def last_slurm_job(cluster: Cluster) -> tuple[str, str]:
-    """The id of the last job and its user."""
+    """Returns the id of the last job and its user."""
     last = max(cluster.jobs("%i|%u"), key=lambda job: int(job[0]))
     return last[0], last[1]
 
@@ -83,7 +83,7 @@ def run_as(user: User, cluster: Cluster, *command: str) -> subprocess.CompletedP
     )
 
 
-def test_a_job_is_its_creators_in_slurm_and_in_the_accounting(
+def test_slurm_and_its_accounting_record_the_creator_of_a_job(
     cluster: Cluster, server: Server, accounts: dict[str, User]
 ) -> None:
     for user, account in (("ana", "physics"), ("bob", "chemistry")):
@@ -99,7 +99,7 @@ def test_a_job_is_its_creators_in_slurm_and_in_the_accounting(
         wait_for(recorded, f"the accounts of {name}")
 
 
-def test_files_of_a_job_are_its_creators(
+def test_the_creator_of_a_job_owns_its_files(
     server: Server, accounts: dict[str, User], shared: pathlib.Path
 ) -> None:
     there = "/opt/ml/input/data/out"
@@ -203,7 +203,7 @@ def test_children_of_an_array_share_slurm_jobs_of_their_creator(
             queue,
             nodes.container(
                 "echo child",
-                # A node of its own, so as many run at once as there are nodes.
+                # Each child uses a whole node, so as many run at once as there are nodes.
                 resourceRequirements=[
                     {"type": "VCPU", "value": str(NODE_CPUS)},
                     {"type": "MEMORY", "value": "64"},
@@ -255,7 +255,7 @@ def test_other_users_see_no_secret_and_stop_nothing(
     assert finish(server, name)["TrainingJobStatus"] == "Stopped"
 
 
-def test_a_copied_comment_makes_no_job_of_the_server(
+def test_a_job_with_a_copied_comment_is_not_taken_for_one_of_the_server(
     cluster: Cluster, server: Server, accounts: dict[str, User]
 ) -> None:
     name = create(server, "ana", WAIT_FOR_STOP)
@@ -290,10 +290,10 @@ def test_a_copied_comment_makes_no_job_of_the_server(
     cluster.cancel_all()
 
 
-def test_a_directory_of_another_user_is_not_used(
+def test_a_spool_directory_of_another_user_is_rejected(
     cluster: Cluster, server: Server, accounts: dict[str, User]
 ) -> None:
-    """Everybody may write next to the users' directories, as in /var/tmp."""
+    """The parent directory is world-writable, as /var/tmp is."""
     theirs = cluster.at(f"users/node-{accounts['bob'].number}")
     aside = theirs + ".aside"
     complete(server, "bob", "true")
@@ -317,7 +317,7 @@ def test_a_directory_of_another_user_is_not_used(
         ('ana = { unix_user = "USER" }\nbob = {}', '"bob" has no unix_user'),
     ],
 )
-def test_a_table_that_cannot_be_followed_is_named_at_the_start(
+def test_the_server_does_not_start_with_invalid_slurm_users(
     cluster: Cluster,
     start: Callable[..., Server],
     accounts: dict[str, User],
@@ -329,14 +329,14 @@ def test_a_table_that_cannot_be_followed_is_named_at_the_start(
         start(f'agents_listen = "10.219.77.1:4570"\n[slurm.users]\n{names}\n')
 
 
-def test_a_token_that_may_not_act_for_others_is_named_at_the_start(
+def test_the_server_does_not_start_with_a_token_that_cannot_act_for_other_users(
     cluster: Cluster, start: Callable[..., Server], accounts: dict[str, User]
 ) -> None:
     with pytest.raises(AssertionError, match="does not let the token of"):
         start(user_keys(cluster, accounts, rest_keys(cluster, user=accounts["ana"].name)))
 
 
-def test_the_accounting_tells_how_a_job_has_ended_that_slurm_has_forgotten(
+def test_the_end_of_a_job_is_read_from_the_accounting_after_slurmctld_forgot_it(
     cluster: Cluster, start: Callable[..., Server]
 ) -> None:
     """The server is stopped (SIGSTOP) until slurmctld has forgotten the job."""

@@ -112,7 +112,7 @@ users = ["{name}"]
 CALLS = r"""
 import base64, json
 import signer
-my = signer.of_this_job()
+my = signer.caller_of_this_job()
 for name, (scope, method, path, query, fields, body) in json.load(open("/opt/ml/input/data/code/calls.json")):
     status, text = my.call(scope, method, path, query, fields, base64.b64decode(body))
     print("CALLED", json.dumps([name, status, signer.code_of(text), text[:300]]), flush=True)

@@ -1,1 +1,1 @@
-"""The last release next to this one."""
+"""Tests the last release together with this version."""

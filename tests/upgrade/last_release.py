@@ -1,5 +1,5 @@
-"""Names the last release, the folder of its programs, which tests/upgrade/prepare builds, and what
-it calls differently from today's programs."""
+"""Names the last release, the folder of its programs, which tests/upgrade/prepare builds, and the
+names that it uses in place of the current ones."""
 
 import os
 

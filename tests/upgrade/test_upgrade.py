@@ -1,4 +1,4 @@
-"""The last release next to the current one: the current server continues a release's data directory
+"""Tests upgrades from the last release: the current server continues a release's data directory
 with its running jobs, each server works with the other's agents, programs are replaced one by one,
 and a downgrade is possible.
 
@@ -24,7 +24,7 @@ from tests.upgrade.last_release import PROGRAMS as RELEASE
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
 TODAY = os.path.dirname(trainyard_server.PROGRAM)
 AGENTS = ("trainyard-agent", "trainyard-entry", "trainyard-trainer")
-# A config that both read. Six processors: a gang of two and a Batch job of two fill them.
+# A config that both versions read. A gang of two and a Batch job of two use its six processors.
 CONFIG = (
     "[jobs]\nstop_grace_seconds = 3\n[[machine]]\nname = 'box'\ncpus = 6.0\nmemory_gib = 24.0\n"
 )
@@ -34,7 +34,7 @@ Objects = dict[str, tuple[bytes, str, dict[str, str]]]  # name -> content, type,
 
 
 def old_request(name: str, script: str = "true", **more: Any) -> dict[str, Any]:
-    """Returns a job request whose image name the last release also knows."""
+    """Returns a job request with an image name that the last release supports, too."""
     return jobs.request(name, script, image=HOST_IMAGE, **more)
 
 
@@ -64,22 +64,22 @@ def let_go(name: str) -> None:
 
 
 def exchange(bin_directory: str | os.PathLike[str], names: Sequence[str], source: str) -> None:
-    """Replaces programs as packages do; running processes continue."""
+    """Replaces programs, as an upgrade of the package does; running processes continue."""
     for name in names:
         shutil.copy(os.path.join(source, name), os.path.join(bin_directory, name + ".new"))
         os.replace(os.path.join(bin_directory, name + ".new"), os.path.join(bin_directory, name))
 
 
 class Installed(Server):
-    """A server with a folder of its own for its programs."""
+    """Is a server with a separate folder for its programs."""
 
     bin: str
 
 
 @pytest.fixture
 def install(tmp_path: pathlib.Path) -> Iterator[Callable[..., Installed]]:
-    """install(server=RELEASE, agent=TODAY): a server whose programs are of those releases,
-    not started."""
+    """Returns install(server=RELEASE, agent=TODAY), which returns a server with programs of those
+    releases, not started."""
     assert os.path.exists(os.path.join(RELEASE, "trainyard")), "run tests/upgrade/prepare first"
     made: list[Installed] = []
 
@@ -197,7 +197,7 @@ def run_one(server: Server, name: str, **more: Any) -> dict[str, Any]:
 
 
 def fill(server: Server) -> dict[str, Any]:
-    """Makes the data of a release: training and Batch jobs that have ended, run and wait, and
+    """Makes the data of a release: ended, running and waiting training and Batch jobs, and
     objects."""
     server.boto("s3").create_bucket(Bucket="yard")
     objects = put_objects(server, "in")
@@ -242,7 +242,7 @@ def check_history(server: Server, left: dict[str, Any]) -> None:
 
 
 def counted(lines: Sequence[str], name: str) -> bool:
-    """Returns whether a log has each number once, in order and to the end."""
+    """Returns True if a log has each number once, in order and to the end."""
     return lines == [f"{name} {number}" for number in range(1, len(lines))] + ["told"]
 
 
@@ -264,8 +264,10 @@ def finish_all(server: Server, left: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("how", ("stop", "kill"))
-def test_a_state_directory_is_taken_over(install: Callable[..., Installed], how: str) -> None:
-    """With today's programs in the place of the release's, before the server is started again."""
+def test_the_current_server_continues_a_release_data_directory(
+    install: Callable[..., Installed], how: str
+) -> None:
+    """Replaces the release's programs by the current ones before the server is started again."""
     server = install(RELEASE, RELEASE).start()
     left = fill(server)
     getattr(server, how)()
@@ -288,7 +290,7 @@ def test_a_state_directory_is_taken_over(install: Callable[..., Installed], how:
 
 
 @pytest.mark.parametrize("which", ("today", "release"))
-def test_each_server_has_the_agents_of_the_other(
+def test_each_server_works_with_the_agents_of_the_other(
     install: Callable[..., Installed], which: str
 ) -> None:
     server = install(TODAY, RELEASE) if which == "today" else install(RELEASE, TODAY)
@@ -325,8 +327,8 @@ def test_each_server_has_the_agents_of_the_other(
     assert "is refused" not in server.log_text() and "link is closed" not in server.log_text()
 
 
-def test_programs_are_exchanged_one_by_one(install: Callable[..., Installed]) -> None:
-    """Agents first, then the server: at each step there are jobs of both."""
+def test_programs_can_be_replaced_one_by_one(install: Callable[..., Installed]) -> None:
+    """Replaces agents first, then the server; at each step there are jobs of both."""
     server = install(RELEASE, RELEASE).start()
     server.boto("s3").create_bucket(Bucket="yard")
     put_objects(server, "in")
@@ -346,7 +348,9 @@ def test_programs_are_exchanged_one_by_one(install: Callable[..., Installed]) ->
         assert counted(jobs.log_lines(server.boto("logs"), name), name)
 
 
-def test_a_downgrade_is_refused_and_there_is_a_way_back(install: Callable[..., Installed]) -> None:
+def test_an_old_server_rejects_the_directory_until_it_is_downgraded(
+    install: Callable[..., Installed],
+) -> None:
     server = install(RELEASE, RELEASE).start()
     left = fill(server)
     server.stop()
@@ -367,7 +371,7 @@ def test_a_downgrade_is_refused_and_there_is_a_way_back(install: Callable[..., I
     assert refused.returncode != 0
     assert "newer" in refused.stderr + refused.stdout
 
-    # What today's server said when it took the directory over.
+    # The log of the current server, which upgraded the directory.
     output = [line for line in server.log_text().splitlines() if "trainyard downgrade" in line]
     assert output, "the log says how to go back"
     command = [os.path.join(TODAY, "trainyard"), "downgrade", "--data", server.data]
@@ -383,7 +387,7 @@ def test_a_downgrade_is_refused_and_there_is_a_way_back(install: Callable[..., I
     }
     assert "of-today" not in names, "what happened since the upgrade is lost, as the command says"
     run_one(server, "of-release")
-    # And forward again.
+    # Upgrade again.
     server.stop()
     exchange(server.bin, ["trainyard", *AGENTS], TODAY)
     server.start()
