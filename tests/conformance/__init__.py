@@ -1,1 +1,1 @@
-"""A live server, through unmodified AWS clients."""
+"""Tests a live server through unmodified AWS clients."""

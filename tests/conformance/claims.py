@@ -1,4 +1,4 @@
-"""Claims of docs/compatibility.md about partial operations, as functions that check them."""
+"""Checks claims of docs/compatibility.md about partial operations, one function for each."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from tests.trainyard_server import Server
 
 
 class World:
-    """A server with a bucket and an object in it."""
+    """Has a server with a bucket and an object in it."""
 
     def __init__(self, server: Server) -> None:
         self.server = server

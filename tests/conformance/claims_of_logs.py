@@ -1,4 +1,4 @@
-"""Claims of docs/compatibility.md about partial operations of CloudWatch Logs."""
+"""Checks claims of docs/compatibility.md about partial operations of CloudWatch Logs."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ def of_new_group(**more: Any) -> Callable[[World], Mapping[str, Any]]:
 
 
 def of_group(**more: Any) -> Callable[[World], Mapping[str, Any]]:
-    """Members of a request about a new group."""
+    """Returns members of a request about a new group."""
 
     def make(world: World) -> Mapping[str, Any]:
         name = fresh("group")

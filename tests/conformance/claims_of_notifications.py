@@ -1,4 +1,4 @@
-"""Claims of docs/compatibility.md about partial operations of SNS and EventBridge."""
+"""Checks claims of docs/compatibility.md about partial operations of SNS and EventBridge."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ def of_new_topic(**more: Any) -> Callable[[World], Mapping[str, Any]]:
 
 
 def of_topic(**more: Any) -> Callable[[World], Mapping[str, Any]]:
-    """Members of a request about a new topic."""
+    """Returns members of a request about a new topic."""
     return lambda world: {
         "TopicArn": world.client("sns").create_topic(Name=fresh("topic"))["TopicArn"],
         **more,
@@ -29,7 +29,7 @@ def keeps_topic_attributes(world: World) -> None:
 
 
 def of_rule(**more: Any) -> Callable[[World], Mapping[str, Any]]:
-    """A request for one target of a new rule."""
+    """Returns a request for one target of a new rule."""
 
     def make(world: World) -> Mapping[str, Any]:
         topic, rule = of_topic()(world)["TopicArn"], fresh("rule")

@@ -1,4 +1,4 @@
-"""The claims about S3's operations."""
+"""Checks claims of docs/compatibility.md about partial operations of S3."""
 
 import datetime
 import http.client
@@ -49,7 +49,7 @@ LOCKS: tuple[dict[str, Any], ...] = (
 
 
 def writes(method: str, arguments: Callable[..., Any]) -> list[Claim]:
-    """The parameters that operations which write objects reject."""
+    """Returns the parameters that operations which write objects reject."""
     return [
         rejects("s3", method, "AccessControlListNotSupported", arguments(ACL=PUBLIC)),
         rejects(
@@ -100,8 +100,8 @@ def got(world: World, path: str, host: str, signed: bool = True) -> tuple[int, s
 
 
 def no_website(world: World) -> None:
-    """Requests for the website are those for the bucket: no index, error document, redirection or
-    reader without credentials."""
+    """Claims that requests for a website are answered as requests for the bucket: without index and
+    error documents, redirections, and access without credentials."""
     s3, host = world.client("s3"), f"{world.bucket}.s3-website-us-east-1.amazonaws.com"
     for name in ("index", "error"):
         s3.put_object(Bucket=world.bucket, Key=f"{name}.html", Body=f"the {name} page".encode())
@@ -126,7 +126,8 @@ def no_website(world: World) -> None:
 
 
 def no_acceleration(world: World) -> None:
-    """Requests for the accelerated endpoint are answered as all others, whatever is set."""
+    """Claims that requests for the accelerated endpoint are answered as all others, for any
+    setting."""
     s3, host = world.client("s3"), f"{world.bucket}.s3-accelerate.amazonaws.com"
     for status in ("Enabled", "Suspended"):
         s3.put_bucket_accelerate_configuration(

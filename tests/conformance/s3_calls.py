@@ -1,6 +1,6 @@
-"""Calls of boto3, as people write them, each checked against what S3 answers. Run by test_s3.py
-under today's boto3 and under Debian's: `python s3_calls.py NAME`, with the server's environment.
-A failed assertion ends it."""
+"""Makes calls with boto3, as users write them, and compares each result with S3's. test_s3.py runs
+this file with the current boto3 and with Debian's: `python s3_calls.py NAME`, with the server's
+environment. A failed assertion ends it."""
 
 import hashlib
 import io
@@ -429,7 +429,8 @@ def presigned() -> None:
 
 
 def over_tls() -> None:
-    """Bodies over https come in chunks with a checksum as a trailer, from today's clients."""
+    """Checks bodies over https: current clients send them in chunks with a checksum as a
+    trailer."""
     os.environ["AWS_ENDPOINT_URL"] = os.environ["AWS_ENDPOINT_URL"].replace("http://", "https://")
     s3 = client()
     bucket = fresh_bucket(s3, "calls-tls")
@@ -442,7 +443,7 @@ def over_tls() -> None:
 
 
 def side_by_side() -> None:
-    """Many clients on the same key: each reads one of the bodies whole."""
+    """Has many clients use the same key: each reads one of the bodies completely."""
     bucket = fresh_bucket(client(), "calls-beside")
     bodies = [bytes([65 + n]) * (200_000 + n) for n in range(4)]
     client().put_object(Bucket=bucket, Key="k", Body=bodies[0])

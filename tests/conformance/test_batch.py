@@ -1,5 +1,5 @@
-"""AWS Batch as unmodified clients see it: queues, environments, definitions,
-and jobs of one container."""
+"""Tests AWS Batch through unmodified clients: queues, environments, definitions, and jobs of one
+container."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def batch(server: Server) -> BaseClient:
 
 @pytest.fixture(scope="module")
 def queue(batch: BaseClient) -> str:
-    """A queue with one environment."""
+    """Makes a queue with one environment."""
     environment, name = fresh("environment"), fresh("queue")
     made = batch.create_compute_environment(
         computeEnvironmentName=environment,
@@ -545,7 +545,7 @@ def test_an_older_boto3(server: Server, batch: BaseClient, queue: str) -> None:
 
 
 def test_both_command_lines(server: Server, aws: Callable[..., Answer]) -> None:
-    """Runs a job with the `aws` CLI alone, today's version and Debian's."""
+    """Runs a job with only the `aws` command, the current version and Debian's."""
     environment, queue, definition = fresh("environment"), fresh("queue"), fresh("definition")
     aws(
         "batch",

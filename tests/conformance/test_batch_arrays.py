@@ -1,5 +1,5 @@
-"""Array jobs of AWS Batch as unmodified clients see them: children, their dependencies,
-cancel and terminate."""
+"""Tests array jobs of AWS Batch through unmodified clients: children, their dependencies,
+cancellation and termination."""
 
 from collections.abc import Callable
 from typing import Any
@@ -212,7 +212,7 @@ def test_invalid_arrays_are_rejected(batch: BaseClient, queue: str) -> None:
 
 @pytest.fixture(scope="module")
 def narrow(batch: BaseClient) -> str:
-    """A queue whose environment holds two jobs at a time."""
+    """Makes a queue with capacity for two jobs at a time."""
     environment, name = fresh("narrow"), fresh("queue")
     batch.create_compute_environment(
         computeEnvironmentName=environment,

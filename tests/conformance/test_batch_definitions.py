@@ -1,5 +1,5 @@
-"""Job definitions of Batch, member by member, as unmodified clients write them: what is done is
-seen from inside the container, the rest is rejected with an explanation."""
+"""Tests job definitions of Batch, member by member, through unmodified clients: the effects are
+visible inside the container, and unsupported members are rejected with an explanation."""
 
 import json
 import os
@@ -94,8 +94,8 @@ EMPTY_LISTS = (
 
 
 def test_descriptions_have_the_empty_lists_of_aws(batch: BaseClient, queue: str) -> None:
-    """Terraform compares a definition with its description: AWS adds the lists that were not given,
-    and leaves vcpus and memory where they were."""
+    """Terraform compares a definition with its description: AWS adds missing lists as empty ones,
+    and leaves vcpus and memory in their members."""
     given = {"image": "trainyard/machine", "command": ["true"], "vcpus": 1, "memory": 128}
     arn = batch.register_job_definition(
         jobDefinitionName="sparse", type="container", containerProperties=given

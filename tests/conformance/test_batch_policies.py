@@ -1,5 +1,5 @@
-"""AWS Batch beyond jobs: scheduling policies, consumable resources, what queues and lists say,
-as unmodified clients see it."""
+"""Tests further parts of AWS Batch through unmodified clients: scheduling policies, consumable
+resources, and the content of queues and lists."""
 
 import uuid
 from collections.abc import Callable
@@ -272,7 +272,7 @@ def test_a_queue_that_is_shared_by_weights(server: Server, batch: BaseClient) ->
 
 
 def test_an_older_boto3(server: Server, batch: BaseClient) -> None:
-    """Debian's knows scheduling policies."""
+    """Debian's version supports scheduling policies."""
     name = fresh("older")
     made = debians_boto.call(
         server,
@@ -290,7 +290,7 @@ def test_an_older_boto3(server: Server, batch: BaseClient) -> None:
 
 
 def test_both_command_lines(server: Server, aws: Callable[..., Answer]) -> None:
-    """Policies with nothing but `aws`, today's and Debian's."""
+    """Uses policies with only the `aws` command, the current version and Debian's."""
     name = fresh("by-hand")
     made = aws(
         "batch",
@@ -364,8 +364,8 @@ def test_both_command_lines(server: Server, aws: Callable[..., Answer]) -> None:
 
 
 def test_many_jobs_at_once(batch: BaseClient) -> None:
-    """Waiting jobs are cancelled and terminated by the list; an unknown job causes no error,
-    as with one."""
+    """Waiting jobs are cancelled and terminated by the list. An unknown job causes no error, as in
+    single calls."""
     environment, queue = fresh("environment"), fresh("queue")
     batch.create_compute_environment(
         computeEnvironmentName=environment,

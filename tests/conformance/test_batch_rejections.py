@@ -1,5 +1,4 @@
-"""Requests that Batch's model allows and its service rejects, and what they are like when they are
-right."""
+"""Tests requests that Batch's model allows and its service rejects, next to their valid forms."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""Training jobs queued by AWS Batch (service jobs), what jobs consume, and who stands at the front,
-as unmodified clients see them."""
+"""Tests training jobs queued by AWS Batch (service jobs), the resources that jobs consume, and the
+front of queues, through unmodified clients."""
 
 import json
 import pathlib

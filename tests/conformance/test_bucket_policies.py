@@ -1,4 +1,4 @@
-"""Bucket policies as boto3 puts them: they survive a crash, are evaluated together with the
+"""Tests bucket policies through boto3: they survive a crash, are evaluated together with the
 policies of users, and cannot lock out the owner of the server."""
 
 import json

@@ -1,5 +1,5 @@
-"""Settings of buckets: stored over restarts, read back as they were given, refused as on AWS, and
-the effects of CORS, lifecycle rules and the public access block."""
+"""Tests settings of buckets: they survive restarts, are read back unchanged, and are rejected as on
+AWS. Also tests the effects of CORS, lifecycle rules and the public access block."""
 
 import datetime
 import json

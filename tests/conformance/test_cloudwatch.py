@@ -1,5 +1,5 @@
-"""CloudWatch metrics as unmodified clients see them: today's speak JSON in query mode,
-Debian's the query protocol."""
+"""Tests CloudWatch metrics through unmodified clients: current ones use JSON, Debian's the query
+protocol."""
 
 import datetime
 from collections.abc import Callable

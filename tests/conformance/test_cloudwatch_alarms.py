@@ -1,4 +1,4 @@
-"""CloudWatch's metric data, alarms and dashboards as unmodified clients see them."""
+"""Tests CloudWatch's metric data, alarms and dashboards through unmodified clients."""
 
 import datetime
 import json

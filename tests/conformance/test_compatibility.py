@@ -1,5 +1,5 @@
-"""docs/compatibility.md, line by line, through unmodified boto3: an absent operation is answered
-with an error that names it and the page, every other one is not."""
+"""Tests each line of docs/compatibility.md through unmodified boto3: only absent operations are
+answered with an error that names the operation and the page."""
 
 import importlib.util
 import os
@@ -65,7 +65,7 @@ def client(server: Server, service: str) -> BaseClient:
 
 
 def message(caller: BaseClient, name: str) -> str:
-    """The error's message; "" without an error."""
+    """Returns the error's message; "" without an error."""
     shape = caller.meta.service_model.operation_model(name).input_shape
     members = shape.members if shape else {}
     arguments: dict[str, Any] = {label: LABELS[label] for label in LABELS if label in members}

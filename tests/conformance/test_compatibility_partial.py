@@ -1,6 +1,5 @@
-"""The rows of docs/compatibility.md that are partial (src/api/shapes/partial.txt), claim by claim:
-what a row calls rejected is rejected with a text that names it, and what it calls kept without
-effect is read back."""
+"""Tests the rows of docs/compatibility.md that are partial (src/api/shapes/partial.txt), claim by
+claim: the error for a rejected member names it, and a member without effect is read back."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -26,7 +25,7 @@ def job(**more: Any) -> Callable[[World], Mapping[str, Any]]:
 
 
 def with_member(path: str, value: Value) -> Callable[[World], Mapping[str, Any]]:
-    """A training job whose member at `path` ("A.B") is the value."""
+    """Returns a training job with the value in the member at `path` ("A.B")."""
 
     def make(world: World) -> Mapping[str, Any]:
         request = jobs.request(fresh("partial"), bucket=world.bucket)
@@ -59,7 +58,8 @@ TOP_OF_FILE_SYSTEM = ("FileSystemType", "KmsKeyId")
 
 
 def new_file_system(**changed: Any) -> Callable[[World], Mapping[str, Any]]:
-    """A CreateFileSystem request with other members, most of them of LustreConfiguration."""
+    """Returns a CreateFileSystem request with other members, most of them of
+    LustreConfiguration."""
     lustre = {name: value for name, value in changed.items() if name not in TOP_OF_FILE_SYSTEM}
     top = {name: value for name, value in changed.items() if name in TOP_OF_FILE_SYSTEM}
     return lambda world: file_systems.request(**lustre) | top
@@ -210,7 +210,7 @@ assert link.recv(5) == b"hello"
 
 
 def groups_filter_nothing(world: World) -> None:
-    """The hosts of a job in a group without any rule reach the API and each other."""
+    """Claims that the hosts of a job in a group without rules reach the API and each other."""
     ec2, vpc = world.client("ec2"), ec2_vpc(world)
     group = ec2.create_security_group(GroupName=fresh("closed"), Description="no rules", VpcId=vpc)
     ids = {"GroupIds": [group["GroupId"]]}
@@ -574,7 +574,7 @@ def test_the_claims_of_a_row_are_true(world: World, row: str) -> None:
 
 @pytest.mark.parametrize("method", ["get_object", "head_object", "put_object"])
 def test_keys_of_the_client_are_rejected(world: World, method: str) -> None:
-    """SSE-C, which boto3 sends over TLS only: the header is what counts."""
+    """boto3 sends SSE-C over TLS only, so the header is sent directly."""
     s3 = world.client("s3")
     s3.meta.events.register(
         "before-call.s3",

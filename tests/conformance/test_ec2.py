@@ -1,4 +1,4 @@
-"""EC2's networks and instance types as unmodified clients see them."""
+"""Tests EC2's networks and instance types through unmodified clients."""
 
 import json
 import re

@@ -1,5 +1,5 @@
-"""`trainyard env`, as shells evaluate it: with what stands in a shell already,
-and more than once."""
+"""Tests the output of `trainyard env` in shells: with variables that are set already, and evaluated
+more than once."""
 
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ SHELLS = ["sh", "bash"]
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server whose data directory has a name that shells would split."""
+    """Starts a server with a data directory whose name a shell would split."""
     server = trainyard_server.Server(tmp_path_factory.mktemp("yard") / 'it\'s a "$(false)" dir', "")
     server.start()
     yield server
@@ -63,7 +63,7 @@ def test_twice_is_as_once(odd: Server, shell: str) -> None:
 
 @pytest.mark.parametrize("region", ["us-east-1", "eu-west-1", "us-local-1", "local", "yard-7"])
 def test_old_clients_find_every_region(odd: Server, region: str) -> None:
-    """Through endpoints.json alone, as the STS hosts that SDKs build by hand are found."""
+    """Clients find regions only through endpoints.json, like the STS hosts that SDKs build."""
     before = (
         "export AWS_MAX_ATTEMPTS=1"
         f" HOME='{odd.data.replace(chr(39), chr(39) + chr(92) + chr(39) + chr(39))}'"

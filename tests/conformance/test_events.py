@@ -1,4 +1,4 @@
-"""EventBridge as unmodified clients see it."""
+"""Tests EventBridge through unmodified clients."""
 
 import json
 from collections.abc import Callable

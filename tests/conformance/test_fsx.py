@@ -1,4 +1,4 @@
-"""FSx for Lustre as unmodified clients see it."""
+"""Tests FSx for Lustre through unmodified clients."""
 
 import json
 import re
@@ -29,7 +29,8 @@ def bucket(server: Server) -> str:
 
 
 def test_the_tutorial(server: Server, aws: Callable[..., Answer], bucket: str) -> None:
-    """Stood up from a bucket, described until it is available, and collapsed, by the AWS CLI."""
+    """Creates a file system from a bucket, describes it until it is available, and deletes it, with
+    the AWS CLI."""
     made = aws(
         "fsx",
         "create-file-system",
@@ -251,8 +252,8 @@ def test_associations(fsx: BaseClient, aws: Callable[..., Answer], bucket: str) 
 
 
 def test_a_user_needs_the_rights_of_what_the_server_does(server: Server, bucket: str) -> None:
-    """The creator of a file system needs the rights to read and write its S3 data, since the server
-    does both for it; and a policy may name tags."""
+    """The creator of a file system needs the permissions to read and write its S3 data, since the
+    server does both for it. A policy may name tags."""
     iam = server.boto("iam")
     name = fresh("ann")
     iam.create_user(UserName=name)

@@ -1,5 +1,5 @@
-"""IAM as unmodified clients see it: users, groups, roles, policies and access keys,
-over restarts and SIGHUP."""
+"""Tests IAM through unmodified clients: users, groups, roles, policies and access keys, across
+restarts and SIGHUP."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Rules of Contributor Insights, through boto3."""
+"""Tests rules of Contributor Insights through boto3."""
 
 import functools
 import json

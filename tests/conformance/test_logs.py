@@ -1,4 +1,4 @@
-"""CloudWatch Logs as unmodified clients see it."""
+"""Tests CloudWatch Logs through unmodified clients."""
 
 import time
 from collections.abc import Callable
@@ -134,8 +134,8 @@ def test_a_page_has_at_most_a_mebibyte(logs: BaseClient, group: str, stream: str
 
 
 def test_an_sdk_that_never_passes_the_token_on_ends(logs: BaseClient, group: str) -> None:
-    """How the SageMaker SDK lists the streams of a job: it stops when an answer has no token,
-    and never uses one."""
+    """Lists streams as the SageMaker SDK does: it stops when a response has no token, and never
+    uses one."""
     for i in range(60):
         logs.create_log_stream(logGroupName=group, logStreamName=f"job/algo-{i + 1}-1763631900")
     logs.create_log_stream(logGroupName=group, logStreamName="job-2/algo-1-1763631900")

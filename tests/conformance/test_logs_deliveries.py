@@ -1,4 +1,4 @@
-"""Destinations and deliveries of CloudWatch Logs, through boto3."""
+"""Tests destinations and deliveries of CloudWatch Logs through boto3."""
 
 import base64
 import functools
@@ -55,7 +55,7 @@ def logs(server: Server) -> BaseClient:
 
 
 def make_group(logs: BaseClient, name: str) -> str:
-    """Its ARN."""
+    """Makes a log group; returns its ARN."""
     logs.create_log_group(logGroupName=name)
     logs.create_log_stream(logGroupName=name, logStreamName="s")
     found = logs.describe_log_groups(logGroupNamePrefix=name)["logGroups"]

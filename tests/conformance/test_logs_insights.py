@@ -1,4 +1,5 @@
-"""Logs Insights, filters, retention, tags and exports of CloudWatch Logs, through real clients."""
+"""Tests Logs Insights, filters, retention, tags and exports of CloudWatch Logs through unmodified
+clients."""
 
 import base64
 import gzip
@@ -25,7 +26,7 @@ def now() -> int:
 
 
 class Webhook:
-    """Keeps the bodies that it receives; answers with `status`."""
+    """Stores the received bodies; answers with `status`."""
 
     def __init__(self) -> None:
         self.bodies: list[tuple[str, bytes]] = []

@@ -1,4 +1,4 @@
-"""S3 with unmodified clients: boto3 and the AWS CLI, today's and Debian's."""
+"""Tests S3 through unmodified clients: boto3 and the AWS CLI, the current versions and Debian's."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ NOT_IN_DEBIANS = {"only_if_absent"}  # its boto3 has no such parameter
 
 @pytest.fixture(scope="module")
 def other_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Debian's calls make the same buckets."""
+    """Starts a server for Debian's calls, which make the same buckets."""
     from tests.trainyard_server import Server
 
     one = Server(tmp_path_factory.mktemp("yard") / "data").start()
@@ -81,7 +81,7 @@ def test_cp_ls_rm(aws: Callable[..., Answer], bucket: str, tmp_path: pathlib.Pat
 
 
 def test_cp_streams(aws: Callable[..., Answer], bucket: str, server: Server) -> None:
-    """From standard input and to standard output."""
+    """Copies from standard input and to standard output."""
     from tests.trainyard_server import DEBIANS_AWS, TODAYS_AWS
 
     program = TODAYS_AWS if "todays" in bucket else DEBIANS_AWS

@@ -1,5 +1,5 @@
-"""Uploads by browsers' forms: boto3 signs the policy; each attempt to exceed the signed policy is
-refused."""
+"""Tests uploads by browsers' forms: boto3 signs the policy, and each attempt to exceed the signed
+policy is rejected."""
 
 import base64
 import email.message
@@ -37,7 +37,7 @@ def s3(server: Server) -> BaseClient:
 def encoded(
     fields: Sequence[tuple[str, str]], file: bytes, file_name: str = "a.txt", end: str = "--"
 ) -> tuple[bytes, str]:
-    """A form as browsers make it."""
+    """Encodes a form as browsers do."""
     boundary = uuid.uuid4().hex
     parts = [
         f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
@@ -68,7 +68,7 @@ def send(
     headers: dict[str, str] | None = None,
     **more: Any,
 ) -> tuple[int, email.message.Message, str]:
-    """Status, headers, and the error's code or the whole body."""
+    """Returns status, headers, and the error's code or the whole body."""
     body, content_type = encoded(
         list(fields.items()) if isinstance(fields, Mapping) else fields, file, **more
     )

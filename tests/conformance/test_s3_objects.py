@@ -1,5 +1,5 @@
-"""Requests about objects besides their bytes: versions, parts, attributes, conditions
-of writes, and the settings of a bucket that has none."""
+"""Tests further requests about objects: versions, parts, attributes, conditional writes, and the
+settings of a bucket without any."""
 
 import base64
 import hashlib
@@ -34,7 +34,7 @@ def bucket(s3: BaseClient) -> str:
 
 
 def status(call: Callable[..., object], **arguments: Any) -> int:
-    """The HTTP status of a refusal: answers to HEAD have no more."""
+    """Returns the HTTP status of a rejection: responses to HEAD have no body."""
     with pytest.raises(botocore.exceptions.ClientError) as caught:
         call(**arguments)
     return int(caught.value.response["ResponseMetadata"]["HTTPStatusCode"])
@@ -43,7 +43,7 @@ def status(call: Callable[..., object], **arguments: Any) -> int:
 def upload(
     s3: BaseClient, bucket: str, key: str, parts: dict[int, bytes], **more: Any
 ) -> dict[str, Any]:
-    """Uploads parts, with the given numbers. Returns the answer to the last request."""
+    """Uploads parts with the given numbers; returns the response to the last request."""
     opened = s3.create_multipart_upload(Bucket=bucket, Key=key, **more)
     one = {"Bucket": bucket, "Key": key, "UploadId": opened["UploadId"]}
     algorithm = {name: more[name] for name in more if name == "ChecksumAlgorithm"}

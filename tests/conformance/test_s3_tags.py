@@ -1,4 +1,5 @@
-"""Tags of objects and buckets: kept, copied, listed, refused, and the rights that they need."""
+"""Tests tags of objects and buckets: they are stored, copied, listed and rejected, and need
+permissions."""
 
 import urllib.error
 import urllib.parse

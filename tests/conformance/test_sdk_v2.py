@@ -1,5 +1,5 @@
-"""The SageMaker Python SDK, major version 2, unmodified:
-Estimator.fit() and what users do around it."""
+"""Tests the unmodified SageMaker Python SDK, major version 2: Estimator.fit() and its common
+uses."""
 
 import json
 from typing import Any

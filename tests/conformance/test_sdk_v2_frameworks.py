@@ -1,5 +1,5 @@
-"""PyTorch and TensorFlow estimators of the SageMaker Python SDK 2, unmodified,
-with distributions on two hosts."""
+"""Tests PyTorch and TensorFlow estimators of the unmodified SageMaker Python SDK 2, with
+distributions on two hosts."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def ranks(fit: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def test_pytorch_with_torch_distributed(ran: dict[str, Any]) -> None:
-    """Only the name of AWS's image is used; the job's log says so."""
+    """Only the name of AWS's image is used, which the job's log says."""
     fit = ran["torch"]
     assert (
         "/pytorch-training:2.0.0-gpu-py310" in fit["image"] and fit["entry_point"] == "framework.py"

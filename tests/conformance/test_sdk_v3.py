@@ -1,4 +1,4 @@
-"""The SageMaker Python SDK, major version 3, unmodified: ModelTrainer.train()."""
+"""Tests the unmodified SageMaker Python SDK, major version 3: ModelTrainer.train()."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Service Quotas as unmodified clients see it."""
+"""Tests Service Quotas through unmodified clients."""
 
 from collections.abc import Callable
 

@@ -1,5 +1,5 @@
-"""SigV4a (AWS4-ECDSA-P256-SHA256) as AWS's common runtime signs it: from boto3,
-and request by request with each way to be wrong."""
+"""Tests SigV4a (AWS4-ECDSA-P256-SHA256) with signatures of AWS's common runtime: from boto3, and
+single requests with each possible error."""
 
 import base64
 import datetime
@@ -346,8 +346,8 @@ def put_chunks(
     trailer: bool = False,
     secret: str | None = None,
 ) -> tuple[int, str]:
-    """The answer to an upload of these chunks. `change` takes and gives back the parts of the
-    signed body: chunks, the last one, trailers."""
+    """Uploads these chunks; returns the response. `change` receives and returns the parts of the
+    signed body: the chunks, the last one, the trailers."""
     whole = b"".join(chunks)
     checksum = base64.b64encode(zlib.crc32(whole).to_bytes(4, "big")).decode()
     headers = {
@@ -387,7 +387,7 @@ def test_chunks_that_are_signed(
 
 
 def other_signature(part: bytes) -> bytes:
-    """One that is well-formed, of something else."""
+    """Returns a well-formed signature of other data."""
     other = (
         ecdsa_chunks.Signer(ecdsa_chunks.derive_key("AKID", "another"), "20261120T094500Z", "00")
         .sign("PAYLOAD")

@@ -1,4 +1,4 @@
-"""SNS as unmodified clients see it."""
+"""Tests SNS through unmodified clients."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Training jobs as unmodified clients see them."""
+"""Tests training jobs through unmodified clients."""
 
 import io
 import json

@@ -1,10 +1,9 @@
 """Runs the snippets of the documents as they are printed.
 
 A page is run from its top in one shell: its console blocks command by command, its Python blocks
-with the interpreter that has the SDK. A block that begins with `# FILE` becomes that file.
-Everything is in a network namespace of its own, so that the server gets its default port, with a
-home and a working directory of its own.
-"""
+with the interpreter that has the SDK. A block that begins with `# FILE` is written to that file.
+Everything runs in a separate network namespace, so that the server gets its default port, with a
+separate home and working directory."""
 
 from __future__ import annotations
 
@@ -43,13 +42,14 @@ class Block:
         return found[1] if found and self.language in ("toml", "python") else None
 
     def commands(self) -> list[str]:
-        """The commands of a console block: each begins with "$ ", later lines are indented."""
+        """Returns the commands of a console block: each begins with "$ ", and further lines are
+        indented."""
         assert self.text.startswith("$ "), f"{self.page}:{self.line}: begins without a command"
         return [command.rstrip("\n") for command in re.split(r"^\$ ", self.text, flags=re.M)[1:]]
 
 
 def blocks(page: str) -> list[Block]:
-    """The fenced blocks of a page."""
+    """Returns the fenced blocks of a page."""
     text = (ROOT / page).read_text(encoding="utf-8")
     return [
         Block(page, text[: found.start()].count("\n") + 1, found[1], found[2])
@@ -58,13 +58,13 @@ def blocks(page: str) -> list[Block]:
 
 
 def plain(command: str) -> str:
-    """Without its comment: the first words of a command, by which a test names it."""
+    """Removes the comment of a command: its first words are the name that tests use."""
     return re.sub(r"\s+#.*", "", command).strip()
 
 
 @dataclasses.dataclass
 class Run:
-    """How a page is run. Commands are named by how they begin."""
+    """Describes how a page is run. Commands are named by their beginnings."""
 
     skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)  # command -> reason
     # command -> what the page presupposes there: shell lines that run before it
@@ -72,7 +72,7 @@ class Run:
 
 
 def named(command: str, names: Sequence[str]) -> str | None:
-    """The name of a command among `names`."""
+    """Returns the name of a command among `names`."""
     return next((name for name in names if plain(command).startswith(name)), None)
 
 
@@ -101,7 +101,7 @@ def lines_of(command: str) -> list[str]:
 
 
 def script(page: str, run: Run) -> str:
-    """One shell script for the whole page."""
+    """Returns one shell script for the whole page."""
     used: set[str] = set()
     lines = ["set -eE", "trap 'echo \"failed: $BASH_COMMAND\" >&2' ERR"]
     for block in blocks(page):
@@ -132,7 +132,7 @@ def script(page: str, run: Run) -> str:
 
 
 def checkout(directory: pathlib.Path) -> pathlib.Path:
-    """A directory with the repository's programs and examples."""
+    """Makes a directory with the repository's programs and examples."""
     made = directory / "trainyard"
     made.mkdir()
     for name in ("build", "examples"):
@@ -162,7 +162,7 @@ def end_server(directory: pathlib.Path, data: pathlib.Path) -> None:
 
 
 def run_page(page: str, directory: pathlib.Path, run: Run) -> str:
-    """Runs the page's commands and returns their output. Fails at the first that fails."""
+    """Runs the page's commands and returns their output. Fails at the first failed command."""
     place = checkout(directory)
     home = directory / "home"
     home.mkdir()

@@ -1,4 +1,4 @@
-"""Each feature of tests/journeys/sdk/features.txt, used with one version of the SDK."""
+"""Runs each feature of tests/journeys/sdk/features.txt with one version of the SDK."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def listed() -> list[tuple[str, dict[int, str]]]:
 
 
 def packages(version: int) -> pathlib.Path:
-    """The directory with the packages of the SDK's environment."""
+    """Returns the directory with the packages of the SDK's environment."""
     (found,) = pathlib.Path(sdk.python(version)).parents[1].glob("lib/python3.*/site-packages")
     return found.resolve()
 
@@ -58,7 +58,7 @@ def start_server(start: Callable[..., Server], directory: pathlib.Path, version:
 
 
 def check(start: Callable[..., Server], directory: pathlib.Path, version: int) -> None:
-    """Every feature of this version has the outcome that the file says."""
+    """Checks that every feature of this version has the outcome in the file."""
     expected = {name: outcomes[version] for name, outcomes in listed() if outcomes[version] != "-"}
     assert len(expected) >= FEATURES_MIN
     server = start_server(start, directory, version)

@@ -1,8 +1,7 @@
-"""People at shells: one long-lived shell each, all on one small network of their own.
+"""Simulates users at shells: one long-lived shell each, all on one small separate network.
 
-The network has only a loopback interface, and names of its own, so that a server for all addresses
-is not offered to other machines and has the port that documents name.
-"""
+The network has only a loopback interface, and its own host names. So a server that listens on all
+addresses is not reachable from other machines, and has the port that documents name."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ MARK = "the-command-ended-with"
 
 
 class Network:
-    """Namespaces for the network and for /etc/hosts, which last until end()."""
+    """Has the namespaces for the network and for /etc/hosts, which exist until end()."""
 
     def __init__(self, names: Mapping[str, str], directory: pathlib.Path) -> None:
         hosts = directory / "hosts"
@@ -48,7 +47,7 @@ class Network:
 
 
 class Person:
-    """A shell, as root or as an ordinary user without a name."""
+    """Simulates a shell, as root or as an ordinary user without a name."""
 
     def __init__(
         self,
@@ -74,7 +73,7 @@ class Person:
         self.shown = b""
 
     def types(self, command: str) -> tuple[int, str]:
-        """Runs a command in the shell; its exit code and what the terminal shows."""
+        """Runs a command in the shell; returns its exit code and the terminal's output."""
         assert self.process.stdin
         self.process.stdin.write(f'{command}\necho "{MARK} $?"\n'.encode())
         self.process.stdin.flush()
@@ -84,7 +83,7 @@ class Person:
         return int(found[1]), text
 
     def sees(self, pattern: str) -> re.Match[bytes]:
-        """Waits until the terminal shows it."""
+        """Waits until the terminal shows a text."""
         assert self.process.stdout
         end = time.monotonic() + COMMAND_SECONDS_MAX
         with selectors.DefaultSelector() as selector:
@@ -98,7 +97,7 @@ class Person:
         return found
 
     def leaves(self) -> None:
-        """Ends the shell, and what it left in the background."""
+        """Ends the shell and its background processes."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGTERM)
         self.process.kill()
@@ -118,8 +117,8 @@ def sweep(network: Network, data: pathlib.Path) -> None:
 
 
 def steps_of(text: str) -> Iterator[tuple[str, str, str]]:
-    """(who, command, shown) of a console block. A prompt is "$ " or "ann$ "; further lines of a
-    command are indented, and all others are what it shows."""
+    """Returns (who, command, shown) of a console block. A prompt is "$ " or "ann$ "; further lines
+    of a command are indented, and all others are its output."""
     for part in re.split(r"^(?=\w*\$ )", text, flags=re.M):
         if not part:
             continue
@@ -133,7 +132,7 @@ def steps_of(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def check_shown(expected: str, shown: str, command: str) -> None:
-    """Compares with a page: "…" is any text, and a line of it alone any lines."""
+    """Compares output with a page: "…" matches any text, and a line of only "…" any lines."""
     lines = expected.splitlines()
     pattern = ""
     for line in lines:

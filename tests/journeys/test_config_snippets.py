@@ -1,5 +1,5 @@
-"""The snippets of the documents that are configurations of the server, or parts of one: each is
-read as `trainyard doctor --config` reads it."""
+"""Tests the snippets of the documents that are configurations of the server, or parts of one: each
+is read as by `trainyard doctor --config`."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,5 @@
-"""The pages of docs/operating: their console and Python snippets run as they are printed."""
+"""Tests the pages of docs/operating: their console and Python snippets are run as they are
+printed."""
 
 import pathlib
 

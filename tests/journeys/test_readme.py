@@ -1,5 +1,5 @@
-"""The README, from its first command to its last, with the SageMaker SDKs as its snippets name
-them."""
+"""Tests the README, from its first command to its last, with the SageMaker SDKs that its snippets
+name."""
 
 import pathlib
 import re

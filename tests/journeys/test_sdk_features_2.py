@@ -1,4 +1,4 @@
-"""Features of the SageMaker Python SDK 2: docs/sdk-features.md."""
+"""Tests the features of the SageMaker Python SDK 2 in docs/sdk-features.md."""
 
 import pathlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Features of the SageMaker Python SDK 3: docs/sdk-features.md."""
+"""Tests the features of the SageMaker Python SDK 3 in docs/sdk-features.md."""
 
 import pathlib
 from collections.abc import Callable

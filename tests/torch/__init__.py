@@ -1,1 +1,1 @@
-"""The wheels of sdk/python: local ranks, and jobs."""
+"""Tests the wheels of sdk/python: local ranks, and jobs."""

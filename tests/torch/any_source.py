@@ -1,5 +1,5 @@
-"""The programs of the ranks in the tests of receives from any source. Run as: any_source.py NAME;
-the last line printed is the result."""
+"""Has the programs of the ranks in the tests of receives from any source. Run as: any_source.py
+NAME; the last line printed is the result."""
 
 import faulthandler
 import json
@@ -14,8 +14,8 @@ from tests.torch.programs import RANK, WORLD, init
 
 
 def from_any() -> str:
-    """Rank 0 receives without a source: by tag, in the order of each sender, from all senders
-    alike, and next to receives that name a source."""
+    """Rank 0 receives without a source: by tag, in the order of each sender, from all senders, and
+    next to receives that name a source."""
     init()
     senders = set(range(1, WORLD))
     each_sends = 6  # what fits on its way, with the message before: a send that does not waits
@@ -124,8 +124,9 @@ def sender_dies() -> str:
 
 
 def late_peer() -> str:
-    """A channel that waits for a late rank keeps no other channel from the store: rank 1
-    sends only once rank 2 has heard from rank 0, whose receive from rank 1 was posted before."""
+    """A channel that waits for a late rank does not block other channels from the store: rank 1
+    sends only after rank 2 has received from rank 0, whose receive from rank 1 was posted
+    before."""
     init()
     if RANK == 0:
         late = torch.zeros(1)

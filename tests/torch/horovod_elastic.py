@@ -1,4 +1,4 @@
-"""An elastic script as users write it. It trains until a file appears: horovod_elastic.py FILE"""
+"""Runs as an elastic script of a user. Trains until a file appears: horovod_elastic.py FILE"""
 
 import hashlib
 import os

@@ -1,5 +1,5 @@
-"""The programs of the ranks of test_horovod_keras.py, written like users' scripts of Horovod for
-TensorFlow and Keras."""
+"""Has the programs of the ranks of test_horovod_keras.py, written like users' scripts of Horovod
+for TensorFlow and Keras."""
 
 import concurrent.futures
 import faulthandler
@@ -119,7 +119,8 @@ FACTOR = 0.1915194503788923  # neither exact in float32 nor in half
 
 
 def scaled(tensor: tf.Tensor) -> tf.Tensor:
-    """Integers in float64 and then cut, halves in float32; the factor is of that type."""
+    """Checks scaling: integers in float64 and then truncated, halves in float32; the factor has
+    that type."""
     within = (
         tf.float64
         if tensor.dtype.is_integer
@@ -254,7 +255,7 @@ def sparse_gradients() -> str:
     initial = numpy.random.default_rng(1).normal(size=(10, 3)).astype("float32")
 
     def gradient_of(table: numpy.ndarray, used: numpy.ndarray) -> numpy.ndarray:
-        """The gradient of the sum of the squares of some rows."""
+        """Returns the gradient of the sum of the squares of some rows."""
         gradient = numpy.zeros_like(table)
         numpy.add.at(gradient, used.ravel(), 2 * table[used.ravel()])
         return gradient
@@ -265,7 +266,7 @@ def sparse_gradients() -> str:
         return model
 
     def trained(by_tape: bool, traced: bool, **how: Any) -> numpy.ndarray:
-        """The table after three steps."""
+        """Returns the table after three steps."""
         model = embedding()
         optimizer = keras.optimizers.SGD(rate)
         if not by_tape:
@@ -324,7 +325,7 @@ def absent_states() -> str:
     rank = hvd.rank()
 
     def same(arrays: list[numpy.ndarray]) -> bool:
-        """All ranks have equal arrays."""
+        """Checks that all ranks have equal arrays."""
         everyone = hvd.allgather_object([numpy.asarray(each).tolist() for each in arrays])
         return all(each == everyone[0] for each in everyone)
 
@@ -375,8 +376,8 @@ def absent_states() -> str:
 
 
 def compressed() -> list[float]:
-    """int8 and low_rank: what a step loses is added later, and a regression is learned by a tape
-    and by an optimizer -> which parts of their losses are left."""
+    """Checks int8 and low_rank: the error of a step is added later, and a regression is learned
+    with a tape and with an optimizer. Returns the remaining fractions of their losses."""
     hvd.init()
     rank, left = hvd.rank(), []
     tensor = numpy.random.default_rng(rank).normal(size=(12, 8)).astype("float32")
@@ -462,7 +463,7 @@ def tape(named: str = "hvd") -> float:
 
 
 def data_parallel() -> str:
-    """The names of SageMaker's library in addition to Horovod's."""
+    """Checks the names of SageMaker's library in addition to Horovod's."""
     sdp.init()
     rank, size = sdp.rank(), sdp.size()
     for index in range(4):
@@ -488,8 +489,8 @@ def data_parallel() -> str:
 
 
 def fit(passes_text: str = "1") -> dict[str, Any]:
-    """model.fit() with all callbacks -> what the ranks must agree upon,
-    and how far from one process."""
+    """Runs model.fit() with all callbacks; returns the values that all ranks must have, and the
+    difference from one process."""
     import horovod.keras as hk
 
     hk.init()

@@ -1,4 +1,4 @@
-"""The programs of the ranks of test_horovod.py, written like users' scripts of Horovod. Run as:
+"""Has the programs of the ranks of test_horovod.py, written like users' scripts of Horovod. Run as:
 horovod_programs.py NAME [ARGUMENT ..]."""
 
 import faulthandler
@@ -175,7 +175,7 @@ def operations() -> str:
 
 
 def gradients() -> str:
-    """Operations are differentiable, with Horovod's gradients."""
+    """Checks that operations are differentiable, with Horovod's gradients."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
 
@@ -223,7 +223,8 @@ def gradients() -> str:
 
 
 def refusals() -> str:
-    """Ranks whose requests differ get an error that names the tensor, and continue."""
+    """Checks that ranks with different requests get an error that names the tensor, and
+    continue."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
     failed = hvd.HorovodInternalError
@@ -325,7 +326,7 @@ def sets() -> str:
 
 
 def uneven() -> list[int]:
-    """Ranks have different numbers of batches: join() fills in for finished ranks, twice."""
+    """Ranks have different numbers of batches: join() replaces finished ranks, twice."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
     last = []
@@ -364,8 +365,8 @@ def loss_of(net: torch.nn.Module, inputs: torch.Tensor, labels: torch.Tensor) ->
 
 
 def train(how: str, steps: int = 5, **settings: Any) -> float:
-    """Trains over all ranks, and alone with everyone's batches -> how far they are apart,
-    and our weights."""
+    """Trains over all ranks, and in one process with all batches; returns the difference and this
+    rank's weights."""
     rank, size = hvd.rank(), hvd.size()
     passes = settings.get("backward_passes_per_step", 1)
     net, alone = model(seed=rank), model()
@@ -437,8 +438,8 @@ def optimizers() -> dict[str, Any]:
 
 
 def compressed() -> dict[str, Any]:
-    """int8 and low_rank: what a step loses is added later, and a regression is learned,
-    by weights that are equal on all ranks."""
+    """Checks int8 and low_rank: the error of a step is added later, and a regression is learned
+    with weights that are equal on all ranks."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
     tensor = torch.randn(12, 8, generator=torch.Generator().manual_seed(rank))
@@ -514,8 +515,8 @@ def tuned() -> list[float]:
 
 
 def adasum() -> str:
-    """The operation next to its definition, and the optimizer:
-    ranks with equal batches train as one does."""
+    """Compares the operation with its definition. With the optimizer, ranks with equal batches
+    train as one does."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
 
@@ -653,7 +654,8 @@ def guards() -> str:
 
 
 def batch_norm() -> float:
-    """SyncBatchNorm over the ranks equals BatchNorm over the whole batch -> how far apart."""
+    """Compares SyncBatchNorm over the ranks with BatchNorm over the whole batch; returns the
+    difference."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
     apart = 0.0
@@ -771,7 +773,7 @@ def timeline(path: str) -> str:
 
 
 def again() -> list[float]:
-    """shutdown() and init(), as notebooks and elastic training do."""
+    """Calls shutdown() and init(), as notebooks and elastic training do."""
     totals = []
     for _ in range(3):
         hvd.init()
@@ -800,7 +802,7 @@ def one_dies() -> str:
 
 
 def one_stalls() -> str:
-    """Rank 1 does not take part: the other ranks name it and time out."""
+    """Rank 1 does not take part: the other ranks report it and time out."""
     hvd.init()
     if hvd.rank() == 1:
         return refused(

@@ -1,5 +1,4 @@
-"""The semantics that Horovod's own tests show, as tests of our own. Run as:
-horovod_semantics.py NAME."""
+"""Checks the semantics that Horovod's own tests show. Run as: horovod_semantics.py NAME."""
 
 from __future__ import annotations
 
@@ -27,8 +26,8 @@ FACTOR = 0.1915194503788923  # neither exact in float32 nor in half
 
 
 def scaled(tensor: torch.Tensor) -> torch.Tensor:
-    """Integers in float64 and then cut, halves in float32, the others in their own type; the factor
-    is of the type in which it is multiplied."""
+    """Checks scaling: integers in float64 and then truncated, halves in float32, others in their
+    own type; the factor has the type of the multiplication."""
     within = (
         torch.float64
         if tensor.dtype in INTEGERS
@@ -52,7 +51,8 @@ def equal(
 
 
 def scales() -> None:
-    """prescale_factor and postscale_factor, of every type and dimension, alone and fused."""
+    """Checks prescale_factor and postscale_factor for every type and dimension, single and
+    fused."""
     rank, size = hvd.rank(), hvd.size()
     for dtype in [torch.float64, torch.float32, *HALVES, *INTEGERS]:
         for dims in (1, 2, 3):
@@ -83,13 +83,13 @@ def scales() -> None:
 
 
 def asynchronous() -> None:
-    """Requests of all types and dimensions are outstanding at the same time: poll() is false until
+    """Has requests of all types and dimensions outstanding at the same time: poll() is false until
     the other ranks have submitted theirs, and synchronize() returns the result once."""
     rank, size = hvd.rank(), hvd.size()
     total = size * (size + 1) // 2
 
     def submit() -> list[tuple[int, torch.Tensor]]:
-        """Returns handles, with the results that are expected of them."""
+        """Returns handles with their expected results."""
         started = []
         for dtype in [torch.float64, torch.float32, *HALVES, *INTEGERS]:
             for dims in (1, 2, 3):
@@ -123,7 +123,8 @@ def asynchronous() -> None:
 
 
 def duplicates() -> None:
-    """A second request with an outstanding name raises at once, without side effects."""
+    """Checks that a second request with an outstanding name raises at once, without side
+    effects."""
     rank, size = hvd.rank(), hvd.size()
     if size == 1:
         return  # the first may be done before
@@ -157,8 +158,8 @@ def duplicates() -> None:
 
 
 def joins() -> None:
-    """Operations that move rows raise on all other ranks while a rank has joined; the group
-    continues."""
+    """Checks that operations that move rows raise on all other ranks after a rank has joined; the
+    group continues."""
     rank, size = hvd.rank(), hvd.size()
     if size == 1:
         assert hvd.join() == 0
@@ -197,8 +198,8 @@ def joins() -> None:
 
 
 def states() -> None:
-    """Broadcasting the state of an optimizer that has none leaves gradients of zero to those that
-    learn, and none to the others; every kind of optimizer takes the root's."""
+    """Checks broadcasts of an optimizer's state. One without state leaves gradients of zero for
+    parameters that learn, and none for others; every kind of optimizer gets the root's state."""
 
     class Selected(torch.nn.Module):
         def __init__(self) -> None:
@@ -225,7 +226,7 @@ def states() -> None:
 
 
 def names() -> None:
-    """Without named_parameters every parameter has a name of its own, equal on all ranks."""
+    """Checks that without named_parameters every parameter has its own name, equal on all ranks."""
     net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
     groups = [{"params": list(each.parameters())} for each in net]
     optimizer = hvd.DistributedOptimizer(torch.optim.SGD(groups, lr=0.1))
@@ -240,8 +241,8 @@ def names() -> None:
 
 
 def embeddings() -> None:
-    """SparseAdam, which takes sparse gradients alone, also where they are reduced as dense ones:
-    as one process with the average of all."""
+    """Checks SparseAdam, which accepts only sparse gradients, also when they are reduced as dense
+    ones. The result equals one process's with the average of all."""
     rank, size = hvd.rank(), hvd.size()
     rows = [torch.tensor([[each, 4, 5], [4, 3, 9]]) for each in range(size)]
     for sparse_as_dense in (False, True):
@@ -265,8 +266,8 @@ def embeddings() -> None:
 
 
 def absent() -> None:
-    """A sparse parameter that one rank does not use, in the first step or in a later one: the ranks
-    that have a gradient do not wait for it, and all end with the average."""
+    """Checks a sparse parameter that one rank does not use in the first or a later step: ranks with
+    a gradient do not wait for it, and all end with the average."""
     rank, size = hvd.rank(), hvd.size()
     rows = torch.tensor([1, 4, 4])
     for op, share in ((hvd.Average, 1 / size), (hvd.Sum, 1.0)):
@@ -294,8 +295,9 @@ def absent() -> None:
 
 
 def groups() -> None:
-    """In a group with an embedding, its sparse gradient is reduced alone, or as a dense one with
-    the others, also on a rank without it. The result is one process's with the average of all."""
+    """Checks a group with an embedding: its sparse gradient is reduced separately, or as a dense
+    one with the others, also on a rank without it. The result equals one process's with the average
+    of all."""
     rank, size = hvd.rank(), hvd.size()
     rows = torch.tensor([1, 4, 4])
     for sparse_as_dense in (False, True):
@@ -335,8 +337,8 @@ def groups() -> None:
 
 
 def unfrozen() -> None:
-    """Layers are frozen and unfrozen between steps, also one that was frozen when the optimizer was
-    made: as one process with the average of all."""
+    """Freezes and unfreezes layers between steps, including one that was frozen when the optimizer
+    was made. The result equals one process's with the average of all."""
     rank, size = hvd.rank(), hvd.size()
     for groups in (None, 1):
         for frozen_first in (False, True):
@@ -365,7 +367,7 @@ def unfrozen() -> None:
 
 
 def warned() -> None:
-    """step() after synchronize() warns, unless it skips the synchronization."""
+    """Checks that step() after synchronize() warns, unless it skips the synchronization."""
     net = torch.nn.Linear(3, 1)
     optimizer = hvd.DistributedOptimizer(
         torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters()
@@ -389,15 +391,15 @@ def warned() -> None:
 
 
 def priorities() -> None:
-    """Tensors that all ranks have submitted are sent in the order of their priority, largest
-    first."""
+    """Checks that tensors that all ranks have submitted are sent in the order of their priority,
+    largest first."""
     if hvd.size() == 1:
         return
     tensors = 16
     path = os.path.join(tempfile.mkdtemp(prefix="timeline-"), "timeline.json")
 
     def order(submit: Callable[[], list[int]], names: Sequence[str]) -> list[int]:
-        """Positions in `names`, in the order in which they were communicated."""
+        """Returns positions in `names`, in the order of communication."""
         hvd.barrier()
         if hvd.rank() == 0:
             hvd.start_timeline(path)
@@ -465,7 +467,7 @@ def priorities() -> None:
 
 
 def refusals() -> None:
-    """reducescatter has no other reduction than a sum and an average; the splits of alltoall are
+    """Checks that reducescatter supports only sum and average, and that the splits of alltoall are
     integers."""
     for op in (hvd.Adasum, hvd.Min, hvd.Max, hvd.Product):
         for dtype in (torch.float32, torch.float16, torch.int32):

@@ -1,5 +1,5 @@
-"""Messages of more than 2 and 4 GiB, in buffers that take little memory (tests/large_buffers.py).
-Run as: large.py NAME; the last line printed is the result."""
+"""Sends messages of more than 2 and 4 GiB, in buffers that take little memory
+(tests/large_buffers.py). Run as: large.py NAME; the last line printed is the result."""
 
 import faulthandler
 import json
@@ -22,7 +22,7 @@ def piece_of(rank: int) -> torch.Tensor:
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
-    """The same bytes as elements of 8 bytes."""
+    """Sends the same bytes as elements of 8 bytes."""
     return tensor.view(torch.int64)
 
 
@@ -56,8 +56,8 @@ def everything() -> str:
 
 
 def wide_blocks() -> str:
-    """Operations with a block for each rank, of elements of 8 bytes. The blocks of a buffer differ:
-    each has memory of its own."""
+    """Runs operations with a block for each rank, of elements of 8 bytes. The blocks of a buffer
+    differ: each has its own memory."""
     init()
     blocks = [[piece_of(2 * rank + block) for block in range(2)] for rank in range(2)]
     whole = buffer_of(ABOVE_2_GIB, ABOVE_2_GIB)
@@ -77,7 +77,7 @@ def wide_blocks() -> str:
 
 
 def by_name() -> str:
-    """Tensors of horovod.torch, which have names, in place."""
+    """Reduces named tensors of horovod.torch in place."""
     import horovod.torch as hvd
 
     hvd.init()

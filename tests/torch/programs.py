@@ -1,5 +1,5 @@
-"""The programs of the ranks in the tests of torch. Run as: programs.py NAME [ARGUMENT ..];
-the last line printed is the result."""
+"""Has the programs of the ranks in the tests of torch. Run as: programs.py NAME [ARGUMENT ..]; the
+last line printed is the result."""
 
 import faulthandler
 import hashlib
@@ -35,8 +35,8 @@ def digest(*tensors: torch.Tensor) -> str:
 
 
 def values(dtype: torch.dtype, *shape: int, of: int = RANK) -> torch.Tensor:
-    """Small whole numbers, so that every order of additions gives the same and gloo's results can
-    be compared exactly."""
+    """Returns small whole numbers, whose sums are equal in any order, so that gloo's results can be
+    compared exactly."""
     generator = torch.Generator().manual_seed(100 + of)
     return torch.randint(0, 2 if dtype == torch.bool else 5, shape, generator=generator).to(dtype)
 
@@ -211,8 +211,8 @@ def beyond_gloo() -> str:
 
 
 def refusals() -> str:
-    """Tensors of different types or sizes are rejected with an explanation before anything is
-    sent."""
+    """Checks that tensors of different types or sizes are rejected with an explanation before
+    anything is sent."""
     init()
     gather = getattr(dist, "all_gather_into_tensor", None) or dist._all_gather_base
     ours, whole = torch.ones(4), torch.zeros(4, dtype=torch.int32)
@@ -240,7 +240,7 @@ def refusals() -> str:
 
 
 def sparse() -> dict[str, Any]:
-    """Sums of sparse tensors, and DDP over a model whose embedding has sparse gradients."""
+    """Sums sparse tensors, and runs DDP with a model whose embedding has sparse gradients."""
     init()
     for own in ([[0, RANK + 1, RANK + 1]], [[0, 2]] if RANK == 0 else [[]]):
         places = torch.tensor(own, dtype=torch.int64)
@@ -275,8 +275,8 @@ def sparse() -> dict[str, Any]:
 
 
 def messages() -> str:
-    """Receives messages of many tags in a different order from the one in which they were sent;
-    messages of one tag stay in order."""
+    """Receives messages of many tags in another order than they were sent; messages of one tag stay
+    in order."""
     init()
     tags = 2000
     if RANK == 0:
@@ -410,7 +410,7 @@ def ddp(hook: str = "") -> dict[str, Any]:
 
 
 def fsdp() -> dict[str, Any]:
-    """Trains the same steps with FSDP. Needs a current torch: 1.13 refuses without CUDA."""
+    """Trains the same steps with FSDP. Needs a current torch: 1.13 rejects it without CUDA."""
     init()
     from torch.distributed.fsdp import FullyShardedDataParallel
 
@@ -487,7 +487,7 @@ def one_dies(operation: str) -> str:
 
 
 def wait_for_start(*ranks: int) -> None:
-    """Returns when each of these ranks has called it: deadlines that begin then begin together."""
+    """Returns when all these ranks have called it, so that their deadlines begin together."""
     folder = Path(os.environ["TRAINYARD_RENDEZVOUS"])
     (folder / f"started-{RANK}").touch()
     while not all((folder / f"started-{rank}").exists() for rank in ranks):
@@ -505,8 +505,8 @@ def one_is_missing() -> str:
 
 
 def latency(size: str = "256", rounds: str = "300") -> float:
-    """Seconds of an all_reduce of `size` floats, the least of a few means;
-    for ./yard bench and people."""
+    """Returns the seconds of an all_reduce of `size` floats, the minimum of a few means; for ./yard
+    bench and for use by hand."""
     init()
     tensor, best = torch.ones(int(size)), 1e9
     for _ in range(5):

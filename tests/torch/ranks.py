@@ -1,4 +1,4 @@
-"""Runs a function of programs.py, or of another file here, in local ranks that connect by a
+"""Runs a function of programs.py, or of another file here, in local ranks that connect through a
 file."""
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ TRANSPORTS = {"shared memory": [], "tcp": APART}  # prefixes of the ranks' comma
 
 
 def loopback_bytes() -> int:
-    """The bytes that the loopback interface has received."""
+    """Returns the bytes that the loopback interface has received."""
     with open("/proc/net/dev", encoding="utf-8") as file:
         (line,) = (line for line in file if line.strip().startswith("lo:"))
     return int(line.split()[1])
 
 
 class Rank(subprocess.Popen[bytes]):
-    """A process, with its number and the folder of its output."""
+    """Is a process, with its number and the folder of its output."""
 
     folder: str
     rank: int
@@ -98,7 +98,7 @@ def read(process: Rank, name: str) -> str:
 
 
 def finish(processes: Sequence[Rank]) -> list[Any]:
-    """Every rank's result."""
+    """Waits for all ranks; returns their results."""
     results = []
     try:
         for process in processes:

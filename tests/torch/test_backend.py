@@ -1,5 +1,5 @@
-"""The c10d backend: every collective next to gloo's results, DDP, parts of all ranks,
-and what happens when a rank dies."""
+"""Tests the c10d backend: every collective compared with gloo's results, DDP, subsets of ranks, and
+the death of a rank."""
 
 import datetime
 import socket

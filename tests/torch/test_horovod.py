@@ -1,4 +1,4 @@
-"""horovod.torch: what scripts of Horovod rely on, over our collectives."""
+"""Tests horovod.torch, with the behaviour that scripts of Horovod rely on."""
 
 import importlib
 import inspect

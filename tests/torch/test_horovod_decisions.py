@@ -1,5 +1,5 @@
-"""The decisions of horovodrun: where ranks meet, the host of each rank, and which processes
-should run."""
+"""Tests the decisions of horovodrun: the rendezvous of ranks, the host of each rank, and the
+processes to run."""
 
 import json
 from collections.abc import Iterable

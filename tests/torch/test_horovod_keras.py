@@ -1,4 +1,4 @@
-"""horovod.tensorflow and horovod.keras next to the current TensorFlow; only where one is installed
+"""Tests horovod.tensorflow and horovod.keras with the current TensorFlow, if one is installed
 (./yard test --current-frameworks)."""
 
 import importlib.util

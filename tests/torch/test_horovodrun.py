@@ -1,5 +1,5 @@
-"""horovodrun: it starts and ends ranks, prefixes their output, and names the one that failed first;
-ranks that are killed, added, or too few."""
+"""Tests horovodrun: it starts and ends ranks, prefixes their output, and reports the first failed
+one. Ranks are killed, added, or too few."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECONDS_MAX = 120
 
 
 class Run:
-    """Runs horovodrun with these arguments; its output is collected in a file."""
+    """Runs horovodrun with these arguments; a file collects its output."""
 
     def __init__(self, *arguments: str, **variables: str) -> None:
         self.folder = tempfile.mkdtemp(prefix="horovodrun-")
@@ -178,7 +178,7 @@ def test_an_interrupt_ends_all(start: Callable[..., Run]) -> None:
 
 
 def is_there(pid: str) -> bool:
-    """Returns whether a process runs; a zombie does not."""
+    """Returns True if a process runs and is not a zombie."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[0] not in "XZ"
@@ -287,7 +287,7 @@ def test_a_function_runs_on_all_ranks(tmp_path: pathlib.Path) -> None:
 
 @pytest.fixture
 def other_host() -> Iterator[tuple[str, str]]:
-    """Another host: a network namespace with an address of its own."""
+    """Makes another host: a network namespace with its own address."""
     if os.geteuid() != 0:
         pytest.skip("namespaces need root")
     name = f"hvd{os.getpid()}"
@@ -474,7 +474,7 @@ def test_a_script_that_never_holds_is_given_up(start: Callable[..., Run]) -> Non
 
 
 class FullDisk(io.StringIO):
-    """A file whose disk is full."""
+    """Is a file on a full disk."""
 
     def write(self, text: str) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

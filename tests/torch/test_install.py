@@ -1,5 +1,5 @@
-"""`pip install` of the three distributions as their READMEs say it,
-and the messages where torch is another than the one it was built for."""
+"""Tests `pip install` of the three distributions as their READMEs describe it, and the messages if
+torch differs from the version that they were built for."""
 
 import glob
 import json
@@ -22,7 +22,7 @@ FOUND = (
 
 
 def environment(place: pathlib.Path, *options: str) -> pathlib.Path:
-    """The bin folder of a new environment."""
+    """Makes a new environment; returns its bin folder."""
     subprocess.run(["/usr/bin/python3", "-m", "venv", *options, place], check=True)
     return place / "bin"
 
@@ -41,8 +41,8 @@ def pip(
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The bin folder of a new environment over Debian's packages: trainyard was installed first,
-    and the other two over it."""
+    """Makes a new environment on top of Debian's packages: trainyard was installed first, then the
+    two others; returns its bin folder."""
     folder = environment(tmp_path_factory.mktemp("install") / "venv", "--system-site-packages")
     run = pip(folder, "./sdk/python")
     assert run.returncode == 0, run.stdout + run.stderr
@@ -160,7 +160,7 @@ def test_the_metadata_of_the_three_is_whole(installed: pathlib.Path) -> None:
 
 
 def test_a_wheel_brings_trainyard_along_and_no_other_version_of_it(tmp_path: pathlib.Path) -> None:
-    """pip only says what it would install: the environment stays empty."""
+    """pip only prints what it would install; the environment stays empty."""
     folder = environment(tmp_path / "venv")
     for name in ("trainyard-horovod", "trainyard-smddp"):
         run = pip(folder, "--dry-run", "--no-index", "--find-links", WHEELS, name)
@@ -191,8 +191,8 @@ def test_smddp_names_the_distribution_that_its_tensorflow_needs(installed: pathl
 
 @pytest.fixture
 def changed(installed: pathlib.Path, tmp_path: pathlib.Path) -> tuple[pathlib.Path, dict[str, str]]:
-    """A copy of the package that comes before the installed one: its folder,
-    and the variable that puts it there."""
+    """Makes a copy of the package that takes precedence over the installed one; returns its folder
+    and the variable that selects it."""
     (package,) = glob.glob(
         str(installed.parent / "lib" / "python*" / "site-packages" / "trainyard")
     )
@@ -233,8 +233,8 @@ def test_another_torch_than_it_was_built_for_is_refused_with_an_explanation(
 def test_a_torch_of_another_binary_interface_is_refused_with_an_explanation(
     installed: pathlib.Path, changed: tuple[pathlib.Path, dict[str, str]], tmp_path: pathlib.Path
 ) -> None:
-    """Its version is right and its functions are not:
-    as where torch was compiled again with other options."""
+    """The version is right and the functions differ, as when torch was compiled with other
+    options."""
     folder, variables = changed
     (backend,) = folder.glob("_backend*.so")
     (tmp_path / "backend.c").write_text(

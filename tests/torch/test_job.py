@@ -1,5 +1,5 @@
-"""The backend in jobs: the wheels are sent with the script, as any package does,
-and the ranks are on two hosts."""
+"""Tests the backend in jobs: the wheels are sent with the script, as other packages are, and the
+ranks are on two hosts."""
 
 import pytest
 

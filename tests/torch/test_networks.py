@@ -1,5 +1,5 @@
-"""Hosts with different networks: each finds an address at which the others reach it, by routes
-and by attempts, never by names of interfaces."""
+"""Tests hosts with different networks: each finds an address at which the others reach it, by
+routes and by attempts, never by names of interfaces."""
 
 import contextlib
 import os
@@ -32,7 +32,8 @@ def ip(*words: str) -> None:
 
 @pytest.fixture
 def hosts(request: pytest.FixtureRequest) -> Iterator[list[str]]:
-    """Names of network namespaces on one bridge, with the addresses that the parameter says."""
+    """Makes network namespaces on one bridge, with the addresses of the parameter; returns their
+    names."""
     names = [f"unlike{os.getpid()}-{number}" for number in range(HOSTS)]
     switch = f"unlike{os.getpid()}-switch"
     with contextlib.ExitStack() as made:

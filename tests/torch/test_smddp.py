@@ -1,4 +1,4 @@
-"""Scripts of SageMaker's data parallel library, by what they import."""
+"""Tests scripts of SageMaker's data parallel library, by what they import."""
 
 import importlib.util
 

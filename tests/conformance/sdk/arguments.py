@@ -1,4 +1,4 @@
-"""A training script that takes a number of epochs."""
+"""Runs as a training script that takes a number of epochs."""
 
 import argparse
 

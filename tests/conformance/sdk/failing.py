@@ -1,4 +1,4 @@
-"""A training script with an error."""
+"""Runs as a training script with an error."""
 
 
 def train() -> None:

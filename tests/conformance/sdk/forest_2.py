@@ -1,5 +1,5 @@
-"""SageMaker's RandomCutForest of version 2 of its SDK: records of a numpy array, a job on hosts
-whose number is the second argument. Prints the job's description."""
+"""Runs SageMaker's RandomCutForest with version 2 of its SDK: records of a numpy array, and a job
+on as many hosts as the second argument says. Prints the job's description."""
 
 from __future__ import annotations
 

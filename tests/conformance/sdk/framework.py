@@ -1,5 +1,5 @@
-"""A user's script for a framework image: arguments from hyperparameters,
-places from SM_* variables, a rank from its distribution."""
+"""Runs as a user's script for a framework image: reads arguments from hyperparameters, paths from
+SM_* variables, and a rank from its distribution."""
 
 import argparse
 import json

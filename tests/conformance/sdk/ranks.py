@@ -1,4 +1,4 @@
-"""A training script for torchrun: it sums one number per rank."""
+"""Runs as a training script for torchrun: sums one number for each rank."""
 
 import torch
 import torch.distributed

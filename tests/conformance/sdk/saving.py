@@ -1,4 +1,4 @@
-"""A training script that saves what it has when it is stopped."""
+"""Runs as a training script that saves its state when it is stopped."""
 
 import signal
 import sys

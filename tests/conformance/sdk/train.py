@@ -1,5 +1,5 @@
-"""A user's training script, as the SageMaker examples write them:
-reads its channel and hyperparameters, leaves a model."""
+"""Runs as a user's training script, like SageMaker's examples: reads its channel and
+hyperparameters, and saves a model."""
 
 import json
 import os

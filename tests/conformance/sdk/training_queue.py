@@ -1,7 +1,6 @@
-"""A queue of AWS Batch for training jobs, through either SageMaker SDK as PyPI has it:
-`training_queue.py DIRECTORY QUEUE` after `eval "$(trainyard env)"`.
-The last line printed is what the test looks at, as JSON.
-"""
+"""Uses a queue of AWS Batch for training jobs, with either unmodified SageMaker SDK from PyPI:
+`training_queue.py DIRECTORY QUEUE` after `eval "$(trainyard env)"`. Prints the results for the test
+as JSON in the last line."""
 
 import importlib.metadata
 import json

@@ -32,7 +32,7 @@ found = {"version": sagemaker.__version__}
 
 
 def session() -> sagemaker.Session:
-    """boto's sessions are of one thread."""
+    """Returns a session for this thread: boto's sessions are not thread-safe."""
     return sagemaker.Session(boto3.session.Session())
 
 
@@ -132,7 +132,7 @@ def stopped_fit() -> dict[str, Any]:
 
 
 def refused_fit() -> list[str]:
-    """Rejects an unsupported request with an explanation."""
+    """Checks that an unsupported request is rejected with an explanation."""
     words = []
     for more in ({"output_kms_key": "alias/mine"}, {"volume_kms_key": "alias/mine"}):
         try:

@@ -1,8 +1,7 @@
-"""Framework estimators of the SageMaker Python SDK 2 in script mode, with distributions. Their
-images are AWS's, which are not public: here the runtime of this machine takes their place.
+"""Uses framework estimators of the SageMaker Python SDK 2 in script mode, with distributions. Their
+images are AWS's, which are not public: this machine's runtime replaces them.
 
-The last line printed is what the test looks at, as JSON.
-"""
+Prints the results for the test as JSON in the last line."""
 
 import concurrent.futures
 import io
@@ -28,7 +27,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 
 
 def session() -> sagemaker.Session:
-    """boto's sessions are of one thread."""
+    """Returns a session for this thread: boto's sessions are not thread-safe."""
     return sagemaker.Session(boto3.session.Session())
 
 

@@ -34,7 +34,7 @@ found: dict[str, Any] = {"version": importlib.metadata.version("sagemaker")}
 
 
 def session() -> Session:
-    """Makes a session of its own for each thread, since boto's sessions are not thread-safe."""
+    """Returns a session for this thread: boto's sessions are not thread-safe."""
     return Session(boto3.session.Session())
 
 
@@ -59,7 +59,7 @@ def model_files(uri: str) -> dict[str, Any]:
 
 
 def train() -> dict[str, Any]:
-    """Trains a script on two hosts with a channel, as the caller's own role; shows the logs."""
+    """Trains a script on two hosts with a channel, with the caller's role; shows the logs."""
     trainer = ModelTrainer(
         training_image=IMAGE,
         source_code=SourceCode(source_dir=here, entry_script="train.py"),

@@ -1,5 +1,5 @@
-"""SageMaker's XGBoost by version 2 of its SDK: an Estimator of the built-in algorithm, on hosts
-whose number is the second argument. Prints the job's description."""
+"""Runs SageMaker's XGBoost with version 2 of its SDK: an Estimator of the built-in algorithm, on as
+many hosts as the second argument says. Prints the job's description."""
 
 from __future__ import annotations
 

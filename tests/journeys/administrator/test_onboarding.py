@@ -1,5 +1,5 @@
-"""An administrator gives a team of five what they need: docs/operating/onboarding.md, run step by
-step, as Unix users of one machine that the team reaches by a name."""
+"""Tests docs/operating/onboarding.md step by step, as Unix users of one machine that the team
+reaches by a name: an administrator gives access to a team of five."""
 
 import os
 import pathlib
@@ -20,13 +20,13 @@ CLIENTS = os.path.dirname(trainyard_server.TODAYS_AWS)
 
 
 def blocks() -> list[tuple[str, str]]:
-    """(language, text) of each block of the page."""
+    """Returns (language, text) of each block of the page."""
     return re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
 
 
 @pytest.fixture
 def place() -> Iterator[pathlib.Path]:
-    """Homes that ordinary users reach, since pytest's directories are closed."""
+    """Makes homes that ordinary users reach, since pytest's directories are closed."""
     path = pathlib.Path("/tmp") / f"trainyard-team-{os.getpid()}"
     path.mkdir(mode=0o755)
     yield path
@@ -52,7 +52,7 @@ class Team:
             self.members[name] = shells.Person(self.network, home, [str(programs)], user=number)
 
     def write(self, name: str, text: str) -> None:
-        """A file of the page: the administrator's, or each member's."""
+        """Writes a file of the page: the administrator's, or each member's."""
         if name == "trainyard.toml":
             (self.office / name).write_text(text, encoding="utf-8")
             return
@@ -83,7 +83,7 @@ class Team:
             shells.check_shown(expected, shown, command)
 
     def read(self, language: str, text: str) -> None:
-        """Does what one block of the page says."""
+        """Runs one block of the page."""
         if language == "toml":
             title = re.match(r"# (\S+)\n", text)
             assert title, text

@@ -1,5 +1,5 @@
-"""A day of a user of AWS Batch: boto3 as ever, and the command line to see what happens.
-Each test is a step of the day; the steps share a server."""
+"""Tests a day of a user of AWS Batch, who uses boto3 and the command line. Each test is a step of
+the day; the steps share a server."""
 
 import json
 import re

@@ -1,5 +1,5 @@
-"""A newcomer's first hour: starts the server, runs, inspects and stops a first job, and gets help
-for mistyped commands. Each test is one step of it; the steps share a server and a shell."""
+"""Tests the first hour of a new user, who starts the server, runs, inspects and stops a first job,
+and gets help for mistyped commands. Each test is a step; the steps share a server and a shell."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""A day of a user with a PyTorch script: a job file, the command line, and what comes back. Each
+"""Tests a day of a user with a PyTorch script: a job file, the command line, and the results. Each
 test is a step of the day; the steps share a server and a directory."""
 
 import io
@@ -100,7 +100,7 @@ def trainyard(server: Server, project: pathlib.Path) -> CommandLine:
 
 
 def variant(project: pathlib.Path, file: str, *changes: tuple[str, str]) -> str:
-    """A copy of the job file with other settings."""
+    """Makes a copy of the job file with other settings."""
     text = JOB
     for old, new in changes:
         assert old in text

@@ -15,7 +15,7 @@ COMMAND_SECONDS_MAX = 300
 
 
 class Person:
-    """A user with a directory of files."""
+    """Simulates a user with a directory of files."""
 
     def __init__(self, server: Server, directory: pathlib.Path) -> None:
         self.directory = directory
@@ -39,7 +39,7 @@ class Person:
         path.write_text(textwrap.dedent(text).lstrip())
 
     def run_shell(self, line: str, code: int = 0) -> str:
-        """Runs a line of shell and returns its output, errors included."""
+        """Runs a line of shell and returns its output, including errors."""
         done = subprocess.run(
             ["bash", "-c", self.login + line],
             cwd=self.directory,

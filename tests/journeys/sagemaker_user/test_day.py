@@ -1,7 +1,7 @@
-"""A day of a SageMaker user, who has scripts for AWS and knows nothing of this server.
+"""Tests a day of a SageMaker user, who has scripts for AWS and has never used this server.
 
-Read from top to bottom. Each test is an hour of the day; later ones look at what earlier ones made.
-"""
+The tests are in order: each is an hour of the day, and later ones use the results of earlier
+ones."""
 
 from collections.abc import Callable
 
@@ -39,7 +39,7 @@ def ana(start: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_at_nine_her_script_for_aws_runs_unchanged(ana: Person) -> None:
-    """The role's ARN is from AWS's documentation, the framework's image is AWS's."""
+    """The role's ARN is from AWS's documentation, and the framework's image is AWS's."""
     printed = ana.run_python(
         2,
         """
@@ -118,7 +118,7 @@ def test_at_noon_a_bug_is_reported_with_its_exception(ana: Person) -> None:
 
 
 def test_in_the_afternoon_she_mistypes(ana: Person) -> None:
-    """Every refusal says what to write instead."""
+    """Each error says what to write instead."""
     printed = ana.run_python(
         2,
         """

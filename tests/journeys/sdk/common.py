@@ -1,8 +1,7 @@
-"""Helpers of the programs of both SDKs: features, their outcomes, and waits for jobs.
+"""Has helpers for the programs of both SDKs: features, their outcomes, and waits for jobs.
 
 A feature is a function that uses it with the SDK and returns the outcome. The last line that a
-program prints has all outcomes, as JSON.
-"""
+program prints has all outcomes, as JSON."""
 
 from __future__ import annotations
 
@@ -47,7 +46,8 @@ SHOW_ISOLATION = (
 
 
 def feature(name: str) -> Callable[[Callable[[], Outcome | None]], None]:
-    """Registers a function as the use of a feature. Returning nothing means that it works."""
+    """Registers a function that uses a feature. A function without a result means that the feature
+    works."""
 
     def add(function: Callable[[], Outcome | None]) -> None:
         assert name not in FEATURES, name
@@ -60,8 +60,8 @@ NUMBERS = itertools.count()
 
 
 def base_name() -> str:
-    """Returns a unique prefix for a job's name: the time that the SDKs add may be the same in two
-    threads."""
+    """Returns a unique prefix for a job's name, since the time that the SDKs add may be equal in
+    two threads."""
     return f"f{next(NUMBERS)}"
 
 
@@ -85,7 +85,7 @@ def client(service: str) -> Any:
 
 
 def finish(name: str, status: str = "Completed") -> dict[str, Any]:
-    """DescribeTrainingJob's answer once the job has ended, as `status`."""
+    """Waits for the end of a job in the state `status`; returns DescribeTrainingJob's response."""
     sagemaker = client("sagemaker")
     end = time.monotonic() + JOB_SECONDS_MAX
     while True:
@@ -99,7 +99,7 @@ def finish(name: str, status: str = "Completed") -> dict[str, Any]:
 
 
 def upload_data(bucket: str) -> str:
-    """The URI of four small objects, of which data.manifest names two."""
+    """Uploads four small objects, of which data.manifest names two; returns their URI."""
     s3 = client("s3")
     for number in range(4):
         s3.put_object(Bucket=bucket, Key=f"data/part-{number}", Body=f"row {number}\n".encode())
@@ -112,7 +112,7 @@ def upload_data(bucket: str) -> str:
 
 
 def printed_by(call: Callable[[], object]) -> str:
-    """Returns the SDK's output and log during a call; other features may print meanwhile."""
+    """Returns the SDK's output and log during a call, in which other features may print as well."""
     text = io.StringIO()
     handler = logging.StreamHandler(text)
     root = logging.getLogger()
@@ -160,7 +160,7 @@ def final_metric(name: str) -> float:
 
 
 def make_training_queue(name: str) -> None:
-    """A queue of AWS Batch for training jobs."""
+    """Makes a queue of AWS Batch for training jobs."""
     batch = client("batch")
     batch.create_service_environment(
         serviceEnvironmentName=name, serviceEnvironmentType="SAGEMAKER_TRAINING",
@@ -192,7 +192,7 @@ def model_files(uri: str) -> dict[str, str]:
 
 
 def notes(name: str, *members: str) -> Outcome:
-    """The lines in the job's log that say that `members` have no effect."""
+    """Returns the lines in the job's log that report that `members` have no effect."""
     finish(name)
     printed = [line for line in log_lines(name) if NO_EFFECT in line]
     missing = [
@@ -210,7 +210,7 @@ def refused(call: Callable[[], object]) -> Outcome:
 
 
 def failed(call: Callable[[], object]) -> Outcome:
-    """The outcome of a call that waits for its job, which fails."""
+    """Returns the outcome of a call that waits for a job that fails."""
     return raised(call, "fails")
 
 

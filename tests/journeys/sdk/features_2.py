@@ -87,14 +87,14 @@ def start(job: Any, inputs: Any = None, **more: Any) -> str:
 
 
 def run(script: str = "true", inputs: Any = None, **more: Any) -> list[str]:
-    """The log of a job that runs `script` and completes."""
+    """Runs a job with `script`, which must complete; returns its log."""
     name = start(estimator(script, **more), inputs)
     finish(name)
     return log_lines(name)
 
 
 def script_mode(kind: Any = Estimator, **more: Any) -> str:
-    """The name of a completed job in script mode."""
+    """Runs a job in script mode, which must complete; returns its name."""
     arguments: dict[str, Any] = {
         "entry_point": "train.py",
         "source_dir": SOURCE,

@@ -98,14 +98,14 @@ def start(job: ModelTrainer, inputs: Any = None) -> str:
 
 
 def run(command: str = "true", inputs: Any = None, **more: Any) -> list[str]:
-    """The log of a job that runs `command` and completes."""
+    """Runs a job with `command`, which must complete; returns its log."""
     name = start(trainer(command, **more), inputs)
     finish(name)
     return log_lines(name)
 
 
 def ranks(name: str) -> list[tuple[str, ...]]:
-    """(variable, rank, number of ranks) of each process of rank.py."""
+    """Returns (variable, rank, number of ranks) of each process of rank.py."""
     found = (re.search(r"FOUND (\w+) (\d+) (\d+)", line) for line in log_lines(name))
     return sorted(one.groups() for one in found if one)
 

@@ -1,4 +1,5 @@
-"""Operations of the SageMaker Python SDK 2 that this server does not offer: part of features_2."""
+"""Uses operations of the SageMaker Python SDK 2 that this server does not offer: a part of
+features_2."""
 
 import sagemaker
 from sagemaker.experiments import Run

@@ -1,4 +1,5 @@
-"""Operations of the SageMaker Python SDK 3 that this server does not offer: part of features_3."""
+"""Uses operations of the SageMaker Python SDK 3 that this server does not offer: a part of
+features_3."""
 
 from sagemaker.core.resources import (
     AutoMLJob,
