@@ -1,1 +1,1 @@
-"""Real processes, namespaces and kill -9."""
+"""Tests with real processes, namespaces and kill -9."""

@@ -1,8 +1,7 @@
-"""A rank that uses libtrainyard_collectives by ctypes, as a program in another language would.
+"""Runs a rank that uses libtrainyard_collectives by ctypes, as a program in another language does.
 
 collectives_rank.py DOES LIBRARY RANK RANKS PORT SECRET DEADLINE_MS ENCRYPT     DOES is `sum`,
-`old`, `meet`, `folder`, `large` or `forever`; `folder` reads the variable FOLDER
-"""
+`old`, `meet`, `folder`, `large` or `forever`; `folder` reads the variable FOLDER"""
 
 import ctypes
 import os
@@ -204,7 +203,7 @@ def old_program() -> None:
 
 
 def sum_at(rendezvous: bytes) -> None:
-    """Sums after a rendezvous at this place, then after the rendezvous of the launcher."""
+    """Sums after a rendezvous at this address, then after the rendezvous of the launcher."""
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks))
     for given in ((rendezvous, 0, secret.encode()), (None, 1, None)):
         group = join_at(*given)
@@ -228,7 +227,8 @@ def refused(given: capi.Join, *words: bytes) -> None:
 
 
 def sum_after_rendezvous() -> None:
-    """Knows where rank 0 listens, as the launcher does, and no list of addresses."""
+    """Connects with the address of rank 0 only, as the launcher does, without a list of
+    addresses."""
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port + ranks))
     place = f"127.0.0.1:{port}".encode()
     sum_at(place)
@@ -245,7 +245,7 @@ def sum_after_rendezvous() -> None:
 
 
 def sum_after_rendezvous_in_a_folder() -> None:
-    """Knows a folder that all ranks see, as the launcher knows another one."""
+    """Connects through a folder that all ranks see; the launcher uses another one."""
     given, of_launcher = (os.path.join(os.environ["FOLDER"], name) for name in ("one", "other"))
     for folder in (given, of_launcher):
         os.makedirs(folder, exist_ok=True)
@@ -256,7 +256,7 @@ def sum_after_rendezvous_in_a_folder() -> None:
 
 
 def exchange_gib() -> None:
-    """Two ranks reduce elements of 8 bytes, and send one message, of more than 4 GiB in all."""
+    """Two ranks reduce elements of 8 bytes, and send one message, of more than 4 GiB in total."""
     group = join()
     pattern = random.Random(1).randbytes(PIECE)
     buffer = mapped(ABOVE_4_GIB)
@@ -280,8 +280,8 @@ def exchange_gib() -> None:
 
 
 def sum_forever() -> None:
-    """Reduces in registered memory, if available, until a rank dies; prints when it has begun, and
-    how it ended."""
+    """Reduces in registered memory, if available, until a rank dies; prints when it begins, and how
+    it ended."""
     group = join()
     count = 100_000
     memory = ctypes.c_void_p()

@@ -1,4 +1,4 @@
-"""Says which files run with the machine for themselves; all others run three at a time."""
+"""Lists the files that run without other files at the same time; all others run three at a time."""
 
 from __future__ import annotations
 

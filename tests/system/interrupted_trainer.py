@@ -90,7 +90,7 @@ def write(step: int, weights: list[int]) -> None:
 
 
 def is_last(link: socket.socket, step: int, steps: int | None) -> bool:
-    """Returns whether training ends at a checkpoint's step: algo-1 decides."""
+    """Returns True if training ends at the checkpoint of this step, which algo-1 decides."""
     if not FIRST:
         return bool(receive(link))
     last = step > 0 and (os.path.exists(END) if steps is None else step >= steps)

@@ -1,9 +1,8 @@
-"""Ranks that are killed, in namespaces of their own, where no other process leaves anything:
-what is there afterwards that was not before.
+"""Kills ranks in separate namespaces, where no other process leaves anything, and lists what they
+leave.
 
     unshare --mount --net --ipc --pid --fork --kill-child --mount-proc killed_ranks.py LIBRARY
-    prints JSON: way -> {while they work, left}
-"""
+    prints JSON: way -> {while they work, left}"""
 
 import json
 import os
@@ -26,8 +25,8 @@ def lines(path: str) -> list[str]:
 
 
 def memory_files() -> dict[str, set[Any]]:
-    """Memory without a name in the file system, by process and by how it is held;
-    and which of it several processes map."""
+    """Returns the anonymous memory files, by process and by the way in which it has them open, and
+    those that several processes map."""
     held, mapped = set(), {}
     for process in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -79,7 +78,8 @@ def kill_all_but_us() -> None:
 
 
 def play(library: str, way: str, first: int | None, port: int) -> dict[str, Any]:
-    """`first`: the rank that dies before the others, while they work; none: all at once."""
+    """Runs ranks and kills them. `first`: the rank that dies before the others; none: all at
+    once."""
     apart, encrypt = WAYS[way]
     before = picture()
     ranks = [

@@ -1,4 +1,5 @@
-"""A hang of a minute is visible: describe shows when each host and rank was last active."""
+"""Tests that a hang of a minute is visible: `describe` shows when each host and rank was last
+active."""
 
 import json
 import os
@@ -129,14 +130,15 @@ def test_a_rank_that_hangs_is_seen_by_its_last_output_and_collective(
 
 
 def table_lines(page: str) -> list[str]:
-    """The title and the rows of the table, which follows the faults of ranks."""
+    """Returns the title and the rows of the table, which follows the faults of ranks."""
     lines = page[page.index("\nActivity\n") :].splitlines()
     title = next(i for i, line in enumerate(lines) if line.startswith("host"))
     return lines[title : title + 4]
 
 
 def check_on_a_terminal(server: Server, columns: int) -> None:
-    """The table of describe: aligned columns, and no line is too wide."""
+    """Checks the table of describe in a terminal: aligned columns, and no line wider than the
+    terminal."""
     with terminals.Terminal(server, "describe", "hangs", columns=columns) as terminal:
         assert terminal.ends() == 0
     page = terminal.shown.replace("\r\n", "\n")

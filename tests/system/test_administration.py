@@ -1,4 +1,4 @@
-"""An administrator's work with a server: the config, warnings, state and log, and access for
+"""Tests an administrator's work with a server: the config, warnings, state and log, and access for
 users."""
 
 import json
@@ -162,14 +162,14 @@ def test_a_reload_reports_new_warnings(start: Callable[..., Server]) -> None:
 
 @pytest.fixture(scope="module")
 def shared(start: Callable[..., Server]) -> Server:
-    """A server with users of its config and of IAM."""
+    """Starts a server with users of its config and of IAM."""
     server = start(TEAM + "[server]\ncertificate_names = ['yard.test']\n")
     command(server)("user", "add", "bob", "--groups", "team")
     return server
 
 
 def evaluated(script: str, home: pathlib.Path, shell: str = "sh", times: int = 1) -> dict[str, str]:
-    """The variables that the script exports to an ordinary user with that home."""
+    """Returns the variables that the script exports for an ordinary user with that home."""
     done = subprocess.run(
         [
             "setpriv",
@@ -194,7 +194,7 @@ def evaluated(script: str, home: pathlib.Path, shell: str = "sh", times: int = 1
 
 @pytest.fixture
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
-    """A home that an ordinary user reaches, since pytest's directories are closed."""
+    """Makes a home that an ordinary user reaches, since pytest's directories are closed."""
     path = pathlib.Path("/tmp") / f"trainyard-home-{os.getpid()}"
     path.mkdir(mode=0o700)
     shutil.chown(path, ORDINARY_USER, ORDINARY_USER)
@@ -303,7 +303,7 @@ def test_a_user_without_an_active_key_is_named(shared: Server) -> None:
 
 
 def test_a_server_for_all_addresses_announces_its_names(tmp_path: pathlib.Path) -> None:
-    """In a network namespace of its own: nothing is offered to other machines."""
+    """Runs in a separate network namespace, so that other machines cannot reach it."""
     server = Server(
         tmp_path / "data",
         "[server]\ncertificate_names = ['yard.test']\n",
@@ -369,7 +369,7 @@ def test_a_user_is_made_listed_and_removed(shared: Server) -> None:
 
 
 def test_the_command_to_hand_over_finds_the_same_server(shared: Server, home: pathlib.Path) -> None:
-    """With --data, as an administrator's shell without the server's variables needs it."""
+    """The command has --data, since an administrator's shell may lack the server's variables."""
     elsewhere = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
     endpoint = f"https://localhost:{shared.listen.split(':')[1]}"
     options = ["--data", shared.data, "--endpoint", endpoint]

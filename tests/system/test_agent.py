@@ -1,4 +1,5 @@
-"""The real agent, alone: a real order, a real container in a network namespace of its own, and a small server instead of the real one. Needs root."""
+"""Tests the real agent without the other programs: a real order, a real container in a separate
+network namespace, and a small server (tests/agent_server.py). Needs root."""
 
 import io
 import json

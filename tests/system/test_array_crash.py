@@ -1,5 +1,5 @@
-"""The server is killed in the middle of an array, again and again, at instants drawn from a seed:
-nothing is lost, and nothing runs twice.
+"""Tests that nothing is lost and nothing runs twice when the server is killed repeatedly in the
+middle of an array, at times drawn from a seed.
 
 Each child writes a line with its index and attempt into a pipe that this test reads, and one into
 its log. After the last child there is exactly one of each for every index, and the ledger knows of
@@ -7,8 +7,7 @@ one attempt each. An attempt may only be lost where its agent was killed,
 and no agents are killed here.
 
 A few hundred children by default; `./yard test --array-kills` is the guarantee of the product, with
-10,000, and writes tests/results/array_kills.json.
-"""
+10,000, and writes tests/results/array_kills.json."""
 
 import collections
 import datetime
@@ -40,8 +39,8 @@ SCRIPT = (
 
 
 class Witness:
-    """Reads what the children write into a pipe, which nothing of ours touches. Files of the
-    machine are mounted read-only, and a pipe may still be written to."""
+    """Reads lines that the children write into a pipe, independent of the platform. Files of the
+    machine are mounted read-only, but a pipe can still be written to."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         path = os.path.join(directory, "ran")
@@ -70,7 +69,7 @@ def log_lines(server: Server) -> list[str]:
 
 
 def children(batch: BaseClient, array: str) -> dict[int, dict[str, Any]]:
-    """index -> how the child ended, of all that have."""
+    """Returns index -> how the child ended, for all ended children."""
     found = {}
     for status in ("SUCCEEDED", "FAILED"):
         token = {}

@@ -1,4 +1,4 @@
-"""Bad input: a clear error, and nothing is lost."""
+"""Tests bad input: each causes a clear error, and nothing is lost."""
 
 import http.client
 import json
@@ -38,7 +38,7 @@ def post(
     path: str = "/",
     service: str = "sagemaker",
 ) -> tuple[int, dict[str, str], bytes]:
-    """A request signed by botocore, sent as it is: (status, headers, body)."""
+    """Sends a request signed by botocore, without its checks; returns (status, headers, body)."""
     head = (
         {"Content-Type": "application/x-amz-json-1.1"}
         | ({"X-Amz-Target": target} if target else {})
@@ -199,7 +199,7 @@ def test_a_job_that_ignores_sigterm_is_killed(cluster: Server) -> None:
 
 
 def test_a_flood_of_output(cluster: Server) -> None:
-    """1 GB of stdout: the job ends, its last line is stored, and dropped bytes are counted."""
+    """The job prints 1 GB and ends; its last line is stored, and dropped bytes are counted."""
     sagemaker, logs = cluster.boto("sagemaker"), cluster.boto("logs")
     sagemaker.create_training_job(
         **jobs.request(

@@ -1,4 +1,4 @@
-"""Jobs of one container of Batch: the network interface of their host, and the signals and the
+"""Tests Batch jobs of one container: the network interface of the host, and the signals and the
 memory limit that end them."""
 
 import os

@@ -1,4 +1,4 @@
-"""`trainyard cache`, and what the machine's cache guarantees to running jobs."""
+"""Tests `trainyard cache`, and what the machine's cache guarantees to running jobs."""
 
 import fcntl
 import hashlib
@@ -46,7 +46,7 @@ def server(start: Callable[..., Server]) -> Server:
 
 @pytest.fixture
 def small(start: Callable[..., Server], tmp_path: pathlib.Path) -> Iterator[Server]:
-    """A server whose cache has 12 MiB, of which 10.8 can be pinned: two blocks."""
+    """Starts a server with a cache of 12 MiB, of which 10.8 can be pinned: two blocks."""
     blocks = tmp_path / "data" / "images.blocks"
     blocks.mkdir(parents=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=120m", "cache", blocks], check=True)

@@ -1,5 +1,5 @@
-"""Campaigns: rows of a catalogue become jobs in regions,
-and the loop that follows them is the server's."""
+"""Tests campaigns: rows of a catalogue become jobs in regions, and a loop of the server runs
+them."""
 
 import contextlib
 import json
@@ -39,8 +39,8 @@ def cluster(
 def campaign_file(
     folder: str | os.PathLike[str], name: str, query: str, script: str = "true", **more: Any
 ) -> str:
-    """A campaign of /bin/sh jobs; `job` adds to the job's short form,
-    or `batch_job` is there instead of it."""
+    """Returns a campaign of /bin/sh jobs. `job`: additions to the job's short form; `batch_job`
+    replaces it."""
     job = {
         "image": "trainyard/host",
         "command": ["/bin/sh", "-c"],
@@ -77,7 +77,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 @pytest.fixture(scope="module")
 def remote(place: pathlib.Path) -> Iterator[Server]:
-    """The region eu-west-1: a server of its own, with keys of its own."""
+    """Starts the region eu-west-1: a separate server with its own keys."""
     running = trainyard_server.Server(
         place / "remote",
         f'region = "eu-west-1"\n[[access_key]]\nid = "{KEY[0]}"\nsecret ='
@@ -89,7 +89,7 @@ def remote(place: pathlib.Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def home(place: pathlib.Path, remote: Server) -> Iterator[Server]:
-    """A server with a local partition (us-west-2) and a region that is another server
+    """Starts a server with a local partition (us-west-2) and a region that is another server
     (eu-west-1)."""
     config = f"""
 [network]

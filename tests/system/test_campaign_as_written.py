@@ -1,6 +1,6 @@
-"""The campaign as it was first written down: an array file in S3, a Batch array job whose children
-read their line, and a SageMaker training job that each starts and watches in its line's region,
-by the plain AWS CLI."""
+"""Tests the original form of a campaign: an array file in S3, and a Batch array job whose children
+read their lines. Each child starts a SageMaker training job in its line's region and waits for it,
+with the plain AWS CLI."""
 
 import os
 from collections.abc import Iterator
@@ -74,8 +74,8 @@ access_key_id = "{KEY[0]}"
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, remote: Server) -> Iterator[Server]:
-    """Three regions of its own, and one that is another server.
-    Its jobs may have today's AWS CLI."""
+    """Starts a server with three regions of its own and one that is another server. Its jobs can
+    use the current AWS CLI."""
     place = tmp_path_factory.mktemp("written")
     config = f"""
 account_id = "123456789012"

@@ -1,5 +1,5 @@
-"""The catalogue in a real PostgreSQL: the same statements, the same campaigns,
-and a database server that is stopped and restarted."""
+"""Tests the catalogue in a real PostgreSQL: the same statements, the same campaigns, and a database
+server that is stopped and restarted."""
 
 from __future__ import annotations
 

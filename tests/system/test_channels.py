@@ -1,5 +1,5 @@
-"""Input channels as jobs meet them: manifests, groups, FIFOs by epoch;
-and a model that is not packed."""
+"""Tests the input channels of jobs: manifests, groups, FIFOs for each epoch; and a model that is
+not packed."""
 
 import gzip
 import json
@@ -82,7 +82,8 @@ def python(script: str) -> str:
 
 
 def submit(cluster: Server, name: str, script: str, channels: Any, **more: Any) -> None:
-    """Scripts are longer than a request's fields may be: they are sent as a channel."""
+    """Submits a job. Its script is sent as a channel, since it may be longer than a member of the
+    request."""
     cluster.boto("s3").put_object(Bucket="yard", Key=f"code/{name}/run", Body=script.encode())
     request = jobs.request(name, "/bin/sh /opt/ml/input/data/code/run", **more)
     request["InputDataConfig"] = [channel("code", f"s3://yard/code/{name}/", "File"), *channels]
@@ -138,8 +139,8 @@ def test_a_manifest_names_the_objects(cluster: Server) -> None:
 
 
 def test_fifos_epoch_by_epoch(cluster: Server) -> None:
-    """Two channels; one is closed early, one is never read; the configuration says Pipe,
-    the directory is none."""
+    """One of two channels is closed early, the other is never read. The configuration says Pipe,
+    and the directory does not exist."""
     lines = run(
         cluster,
         "pipe",
@@ -180,7 +181,7 @@ print([len(record) for record in records(read_epoch('both', 0))])
 
 
 def test_a_second_opinion_on_records(cluster: Server, tmp_path: pathlib.Path) -> None:
-    """dmlc's reader gets back every byte, also where a payload holds RecordIO's magic."""
+    """dmlc's reader reads back every byte, also if a payload contains RecordIO's magic."""
     magic = struct.pack("<I", 0xCED7230A)
     payloads = [b"", b"1", b"12345678", magic, b"abcd" + magic * 3, os.urandom(100_001), b"\n"]
     for number, payload in enumerate(payloads):
@@ -337,7 +338,8 @@ def test_an_augmented_manifest(cluster: Server) -> None:
 
 
 def test_unreadable_objects_of_a_stream_fail_the_job(cluster: Server) -> None:
-    """The reader waits for bytes that never arrive: it is ended, so that it neither hangs nor mistakes half an epoch for a whole one."""
+    """The reader waits for bytes that never arrive. It is ended, so that it does not hang or use
+    half an epoch as a whole one."""
     s3 = cluster.boto("s3")
     for name in ("a", "b"):
         s3.put_object(Bucket="yard", Key=f"gone/{name}", Body=name.encode())
@@ -486,8 +488,8 @@ def file_system(
 
 
 def test_shared_file_systems(start: Callable[..., Server], tmp_path: pathlib.Path) -> None:
-    """Mounted, not copied, on every host; only what is below the root, whatever links say;
-    nothing stays mounted."""
+    """They are mounted on every host, not copied. Links do not lead out of the root, and nothing
+    stays mounted."""
     lustre, efs = tmp_path / "lustre", tmp_path / "efs"
     (lustre / "sets/one").mkdir(parents=True)
     (lustre / "sets/one/data").write_text("data\n")

@@ -1,5 +1,5 @@
-"""Checkpoints and intermediate output, kept in S3 while a job runs:
-there again when it is started again."""
+"""Tests checkpoints and intermediate output: they are copied to S3 while a job runs, and
+checkpoints are restored when it is started again."""
 
 import hashlib
 import json
@@ -46,8 +46,8 @@ def finish(cluster: Server, name: str, status: str = "Completed") -> list[str]:
 
 
 def test_checkpoints_of_a_job_are_restored_in_the_next(cluster: Server) -> None:
-    """Whole files while it runs, deletions, marks, nothing that is to be ignored;
-    then all of it in another job."""
+    """While the job runs, whole files, deletions and marks are copied, and ignored files are not.
+    Another job restores all of it."""
     cluster.boto("s3").put_object(Bucket="yard", Key="keeps/older/model", Body=b"before")
     start(
         cluster,
@@ -96,8 +96,8 @@ echo late > last; ln -s step-2 latest; chmod 600 last""",
 
 
 def attempts(cluster: Server) -> list[str]:
-    """The hosts' directories as their agents see them:
-    a job's volume is mounted for its agent only."""
+    """Returns the hosts' directories as their agents see them: a job's volume is mounted for its
+    agent only."""
     found = []
     for agent in cluster.agents():
         with open(f"/proc/{agent}/cmdline", "rb") as file:
@@ -142,9 +142,9 @@ else:
 
 
 def test_a_killed_agent_leaves_whole_files(cluster: Server) -> None:
-    """A writer replaces one file again and again, each content with its own digest in it; the agent
-    dies meanwhile. The writer continues while a file is being brought over, or after two seconds:
-    that may fall between two of its looks."""
+    """A writer replaces one file repeatedly, each content with its own digest, and the agent is
+    killed. The writer continues while a file is being copied, or after two seconds, which may be
+    between two scans."""
     writer = f"""
 import hashlib, os, time
 os.chdir('{PLACE}')

@@ -1,4 +1,4 @@
-"""Runs the command line against a live server, and checks what it prints and how it exits."""
+"""Tests the output and the exit codes of the command line with a live server."""
 
 import json
 import os

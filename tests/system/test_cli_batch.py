@@ -1,4 +1,4 @@
-"""The command line about jobs of Batch: logs, names, stopping, reasons and costs of jobs, arrays
+"""Tests the command line with Batch jobs: logs, names, stopping, reasons and costs of jobs, arrays
 and multi-node parallel jobs."""
 
 import json
@@ -18,7 +18,7 @@ WAIT = trainyard_server.WAIT_SECONDS_MAX
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    """Here a second of a vCPU costs a euro."""
+    """Starts a server on which a second of a vCPU costs a euro."""
     return start(
         '[jobs]\nstop_grace_seconds = 2\n\n[[machine]]\nname = "box"\ncpus = 4.0\n'
         "memory_gib = 8.0\n"

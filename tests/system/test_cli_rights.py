@@ -1,4 +1,4 @@
-"""The commands about one job, used by users with few rights: docs/operating/security.md."""
+"""Tests the commands about one job for users with few permissions: docs/operating/security.md."""
 
 import json
 import subprocess

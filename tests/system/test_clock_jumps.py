@@ -1,6 +1,6 @@
-"""The wall clock of a machine is set while jobs run, wait, and while the server is away: no job
-ends for it, and no history is turned around. libfaketime sets the clock of the server and its
-agents; the machine's own is left alone."""
+"""Tests jumps of a machine's wall clock while jobs run and wait, and while the server is not
+running: no job ends early, and no history is reversed. libfaketime sets the clock of the server and
+its agents; the machine's clock is unchanged."""
 
 import datetime
 import glob
@@ -25,7 +25,7 @@ HOUR = 3600
 
 
 class JumpingServer(Server):
-    """A server whose wall clock a test sets with jump(), also for its agents; their monotonic
+    """Is a server whose wall clock a test sets with jump(), also for its agents; their monotonic
     clocks are the machine's."""
 
     def __init__(self, data: pathlib.Path) -> None:
@@ -57,7 +57,7 @@ class JumpingServer(Server):
         return datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=self.offset)
 
     def describe(self, name: str) -> dict[str, Any]:
-        """By a client whose clock is set like the server's."""
+        """Describes with a client whose clock is set like the server's."""
         done = subprocess.run(
             [
                 trainyard_server.TODAYS_AWS,

@@ -1,5 +1,5 @@
-"""The collectives as a shared library: what a program that is not C++ sees of them,
-and what its ranks leave behind."""
+"""Tests the collectives as a shared library: the interface for programs in other languages, and
+what ranks leave behind."""
 
 import json
 import os
@@ -202,7 +202,7 @@ def test_c_and_python_read_the_same_launch(
 
 @pytest.fixture(scope="module")
 def in_c(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A C program, compiled with the headers of the C interface and nothing else."""
+    """Makes a C program, compiled with only the headers of the C interface."""
     folder = tmp_path_factory.mktemp("launch")
     (folder / "launch.c").write_text(IN_C)
     options = [
@@ -223,8 +223,8 @@ def in_c(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_nothing_is_left_of_ranks_that_are_killed() -> None:
-    """No file, no memory, no listener, no process; whether all die at once or one before the
-    others, by whose side they share memory or not."""
+    """No file, memory, listener or process is left, if all ranks die at once or one dies first,
+    with shared memory or without."""
     run = subprocess.run(
         [
             "unshare",

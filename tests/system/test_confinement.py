@@ -1,6 +1,6 @@
-"""Names of stored objects, directories of pipes and stopped jobs: where the agent writes, and what
-it does when a job's files are links. The table of attacks on what it reads is
-tests/hostile/files.py, which test_hostile.py runs."""
+"""Tests where the agent writes when names of stored objects, directories of pipes, or the files of
+stopped jobs are hostile. The table of attacks on files that it reads is tests/hostile/files.py,
+which test_hostile.py runs."""
 
 import pathlib
 
@@ -36,7 +36,8 @@ BEFORE = {
 def test_names_of_stored_objects_lead_nowhere(
     cluster: Server, machine: pathlib.Path, name: str
 ) -> None:
-    """Before the process: what is brought into /opt/ml has names that another program chose."""
+    """Another program chose the names of the objects that are brought into /opt/ml before the
+    process."""
     name, key = f"before-{name}", BEFORE[name]
     cluster.boto("s3").put_object(Bucket="yard", Key=f"ckpt/{name}/{key}", Body=b"overwritten")
     sagemaker = cluster.boto("sagemaker")
@@ -53,7 +54,8 @@ def test_names_of_stored_objects_lead_nowhere(
 def test_a_replaced_pipe_directory_is_not_written_to(
     cluster: Server, machine: pathlib.Path
 ) -> None:
-    """Only Pipe channels are written while the job runs, which may put links in their place."""
+    """Only Pipe channels are written while the job runs, and it may replace their directory by
+    links."""
     cluster.boto("s3").put_object(Bucket="yard", Key="pipe/a", Body=b"overwritten")
     request = jobs.request(
         "piped",

@@ -1,5 +1,5 @@
-"""Server and agents are killed under load; nothing that was acknowledged is lost,
-nothing stays behind."""
+"""Tests that nothing that was acknowledged is lost, and nothing stays behind, when server and
+agents are killed under load."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ SEED = int(os.environ.get("TRAINYARD_SEED", "0")) or random.SystemRandom().randr
 
 
 class Load(threading.Thread):
-    """Submits short jobs until told to end, remembering which were acknowledged."""
+    """Submits short jobs until it is stopped, and records those that were acknowledged."""
 
     def __init__(self, server: Server) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Distributions across real hosts: the platform starts the ranks, keeps the first error,
+"""Tests distributions across real hosts: the platform starts the ranks, reports the first error,
 and ends when they end."""
 
 import io
@@ -81,7 +81,7 @@ def test_the_first_error_is_reported_with_host_and_rank(cluster: Server) -> None
 
 
 def wheel(name: str) -> bytes:
-    """A wheel of one empty package."""
+    """Makes a wheel of one empty package."""
     buffer, info = io.BytesIO(), f"{name}-1.dist-info"
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr(f"{name}/__init__.py", "")
@@ -197,7 +197,7 @@ int main(int count, char** words) {
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A C program over MPI, as an image's own would be."""
+    """Compiles a C program with MPI, as an image contains."""
     folder = tmp_path_factory.mktemp("mpi")
     (folder / "crash.c").write_text(CRASH)
     subprocess.run(["/usr/bin/mpicc", "-o", folder / "crash", folder / "crash.c"], check=True)
@@ -447,8 +447,7 @@ raise KeyError("label")
 
 
 def test_ranks_that_wait_for_a_failed_one_are_ended(cluster: Server) -> None:
-    """Rank 0 waits and does not even listen to SIGTERM;
-    the job still ends with the error of rank 1."""
+    """Rank 0 waits and ignores SIGTERM; the job still ends with the error of rank 1."""
     done, _ = scripts.run(
         cluster,
         "stubborn",

@@ -1,5 +1,5 @@
-"""How a job reaches the outside: through NAT, with the name servers, proxies,
-CA and package index of the config."""
+"""Tests the egress of jobs: NAT, and the name servers, proxies, CA and package index of the
+config."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -24,8 +24,8 @@ package_index = "http://10.231.7.2:8000/simple"
 
 @pytest.fixture
 def outside() -> Iterator[None]:
-    """A namespace that plays the network beyond this machine,
-    with an HTTP server that returns the client's address."""
+    """Makes a namespace that simulates the network outside of this machine, with an HTTP server
+    that returns the client's address."""
     serve = (
         "import http.server\nclass Who(http.server.BaseHTTPRequestHandler):\n    def"
         " do_GET(self):\n        body = ('you are ' + self.client_address[0]).encode()\n       "

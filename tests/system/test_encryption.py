@@ -1,4 +1,5 @@
-"""EnableInterContainerTrafficEncryption: traffic between the hosts of a job, of any program, cannot be read on the wire."""
+"""Tests EnableInterContainerTrafficEncryption: traffic between the hosts of a job, of any program,
+cannot be read on the wire."""
 
 import os
 import pathlib

@@ -1,4 +1,5 @@
-"""`trainyard explain`: what would make a waiting job start, and that the advice is true."""
+"""Tests that `trainyard explain` shows what would make a waiting job start, and that its advice is
+right."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def submit(server: Server, name: str, hosts: int, script: str = "sleep 3600") ->
 
 @pytest.fixture(scope="module")
 def waiting(server: Server) -> Iterator[str]:
-    """A job of two hosts that waits for one that holds almost all of the machine."""
+    """Starts a job of two hosts that waits for a job with almost all of the machine."""
     sagemaker = server.boto("sagemaker")
     submit(server, "holds", 2)
     jobs.wait_until(sagemaker, "holds", ["Training"])

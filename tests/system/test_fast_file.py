@@ -1,5 +1,5 @@
-"""Channels in FastFile mode as jobs meet them: a read-only mount whose bytes come from S3 as they
-are read, and the machine's cache behind it."""
+"""Tests channels in FastFile mode: a read-only mount whose bytes come from S3 as they are read,
+with the machine's cache."""
 
 import hashlib
 import json

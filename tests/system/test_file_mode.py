@@ -1,5 +1,5 @@
-"""Channels in File mode as jobs meet them: a mount with a writable layer where this machine
-permits it, whose bytes come from S3 as they are read, and a copy elsewhere."""
+"""Tests channels in File mode: a mount with a writable layer if this machine permits it, whose
+bytes come from S3 as they are read; otherwise a copy."""
 
 import hashlib
 import json
@@ -161,7 +161,8 @@ with open('large', 'r+b') as file:
 
 
 def test_a_retry_begins_with_the_objects(cluster: Server) -> None:
-    """The agent is killed: nothing stays mounted, and the next attempt sees no earlier write."""
+    """After the agent is killed nothing stays mounted, and the next attempt does not see earlier
+    writes."""
     script = """
 import os
 path = '/opt/ml/input/data/train/dir/a'
@@ -252,7 +253,7 @@ def test_without_fuse_channels_are_copied(
 
 @pytest.fixture
 def ordinary(tmp_path: pathlib.Path) -> Iterator[Server]:
-    """A server of an ordinary user, who may open /dev/fuse."""
+    """Starts a server of an ordinary user that may open /dev/fuse."""
     user = User(f"tyfuse{os.getpid()}", True)
     device = f"/dev/trainyard-test-fuse-{os.getpid()}"
     os.mknod(device, stat.S_IFCHR, os.makedev(10, 229))

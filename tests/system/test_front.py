@@ -1,4 +1,5 @@
-"""The server's own endpoints: probes, metrics for Prometheus, rate limits, the certificate."""
+"""Tests the server's own endpoints: probes, metrics for Prometheus, rate limits, the
+certificate."""
 
 import hashlib
 import os
@@ -22,7 +23,7 @@ LISTS = 7
 
 
 def get(address: str, path: str) -> tuple[int, str]:
-    """(status, body) without a signature."""
+    """Returns (status, body) of a GET without a signature."""
     try:
         with urllib.request.urlopen(f"http://{address}{path}", timeout=TIMEOUT_SECONDS) as answer:
             return answer.status, answer.read().decode()

@@ -1,7 +1,7 @@
-"""Ranks and their GPUs, and what jobs leave in the memory of GPUs, on a machine that has device
-files named as NVIDIA's are, and no more of GPUs than that. The CUDA driver is a library of the
-tests (tests/gpu_driver.c), in which a GPU's memory is a file: so what is shown is which functions
-are called and when, not what a real driver does."""
+"""Tests ranks and their GPUs, and what jobs leave in the memory of GPUs, with device files that are
+named as NVIDIA's and no GPUs. The CUDA driver is a library of the tests (tests/gpu_driver.c), in
+which a file is a GPU's memory: the tests show which functions are called and when, not what a real
+driver does."""
 
 import os
 import pathlib
@@ -44,7 +44,7 @@ NUMBERS = range(60, 64)
 
 @pytest.fixture(scope="module")
 def gpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
-    """A directory with a file for each GPU's memory, and a fake driver that clears it."""
+    """Makes a directory with a file for each GPU's memory, and a fake driver that clears it."""
     directory = tmp_path_factory.mktemp("gpus")
     subprocess.run(
         [
@@ -97,8 +97,8 @@ def cluster(start: Callable[..., Server], gpus: pathlib.Path) -> Iterator[Server
 def test_each_rank_is_pinned_to_the_gpu_of_its_local_rank(
     cluster: Server, name: str, hyperparameters: dict[str, Any], environment: dict[str, str]
 ) -> None:
-    """The number is one card for all ranks, and each sees it under the number that it is told;
-    or that one alone."""
+    """A number is the same GPU for all ranks. Each rank sees it under that number, or sees only
+    that GPU."""
     _, lines = scripts.run(
         cluster,
         name,

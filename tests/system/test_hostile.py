@@ -1,9 +1,9 @@
-"""A table of attacks, from inside jobs and from outside,
-each with what refuses it and where that is recorded (tests/hostile).
+"""Tests a table of attacks, from inside jobs and from outside, each with its expected error and the
+record of the rejection (tests/hostile).
 
 One server is attacked by all of them at once. Jobs that attack in one process share a container;
-attacks on the agent's reading of files, and by images, are jobs of their own.
-A test looks at the outcome of each row."""
+attacks on the agent's reading of files, and by images, are separate jobs. A test checks the outcome
+of each row."""
 
 import json
 import os
@@ -88,8 +88,8 @@ def python_job(
     environment: dict[str, str] | None = None,
     **others: Any,
 ) -> None:
-    """Begins a job that runs `script`; `others`: further files next to it,
-    name -> what is written as JSON or text."""
+    """Starts a job that runs `script`. `others`: further files next to it, name -> JSON value or
+    text."""
     for file, content in {
         "script.py": script,
         **{key.replace("_", "."): value for key, value in others.items()},
@@ -114,8 +114,7 @@ def python_job(
 
 
 def begin_probed_job(server: Server) -> tuple[str, str]:
-    """A job that is attacked by the others. Returns its address,
-    and its first id on the machine."""
+    """Starts a job that the others attack. Returns its address, and its first id on the machine."""
     python_job(server, "victim", machine.PROBED_JOB)
     line = wait_for(
         lambda: next(
@@ -134,7 +133,7 @@ def begin_probed_job(server: Server) -> tuple[str, str]:
 
 
 def begin_attacker(server: Server, probed_job: tuple[str, str]) -> None:
-    """The job "hostile", whose process attacks as root in its container."""
+    """Starts the job "hostile", whose process attacks as root in its container."""
     python_job(
         server,
         "hostile",
@@ -154,7 +153,7 @@ def probed_job(server: Server) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def processes(server: Server, probed_job: tuple[str, str]) -> None:
-    """Jobs whose process attacks: one as root in its container, one with its keys."""
+    """Starts jobs whose process attacks: one as root in its container, one with its keys."""
     begin_attacker(server, probed_job)
     with open(os.path.join(ROOT, "tests", "hostile", "signer.py"), encoding="utf-8") as file:
         python_job(
@@ -170,7 +169,8 @@ def processes(server: Server, probed_job: tuple[str, str]) -> None:
 
 @pytest.fixture(scope="module")
 def file_jobs(server: Server, hidden: pathlib.Path) -> None:
-    """Jobs that attack by their files, all at once: they are one another's neighbours too."""
+    """Runs all jobs that attack by their files at once, so that they are each other's neighbours,
+    too."""
     for name, script in [(one.name, one.attempt) for one in files.ATTACKS] + list(files.ORDINARY):
         server.boto("sagemaker").create_training_job(
             **jobs.request(
@@ -183,8 +183,8 @@ def file_jobs(server: Server, hidden: pathlib.Path) -> None:
 
 @pytest.fixture(scope="module")
 def content_jobs(server: Server, hidden: pathlib.Path, images: str) -> dict[str, Any]:
-    """Jobs that attack by what they bring along, all at once.
-    Returns the answers to those that are refused already."""
+    """Runs all jobs that attack by their contents at once. Returns the errors of those that are
+    rejected at creation."""
     world = contents.World(server, images, hidden)
     refused: dict[str, Any] = {}
     for attack in contents.ATTACKS:
@@ -430,7 +430,7 @@ def counted(groups: Mapping[str, Sequence[Attack]]) -> int:
 
 
 def test_the_table_is_as_long_as_promised() -> None:
-    """Counts the rows whose refusal is recorded."""
+    """Counts the rows whose rejection is recorded."""
     names = [
         attack.name
         for groups in (INSIDE, OUTSIDE)

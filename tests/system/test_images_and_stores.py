@@ -1,4 +1,4 @@
-"""Jobs from OCI images, and an external object store in place of the embedded one."""
+"""Tests jobs from OCI images, and an external object store in place of the embedded one."""
 
 import io
 import os
@@ -20,7 +20,7 @@ TRAIN = (
 
 
 def make_layout(directory: str | os.PathLike[str]) -> str:
-    """An OCI layout with busybox and a `train` on PATH, made with umoci alone."""
+    """Makes an OCI layout with busybox and a `train` on PATH, only with umoci."""
     layout, bundle = os.path.join(directory, "layout"), os.path.join(directory, "bundle")
 
     def umoci(*arguments: str) -> None:
@@ -94,8 +94,8 @@ def test_containers_storage(start: Callable[..., Server], tmp_path: pathlib.Path
 def test_names_of_aws_stand_for_what_the_config_says(
     start: Callable[..., Server], tmp_path: pathlib.Path
 ) -> None:
-    """The most specific key counts: an image, a runtime with a Python environment;
-    and without a key this machine, which is said."""
+    """The most specific key is used: an image, or a runtime with a Python environment. Without a
+    key this machine is used, which the log says."""
     venv, layout = os.path.join(tmp_path, "venv"), make_layout(str(tmp_path))
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", venv], check=True)
     server = start(f"""
@@ -126,8 +126,8 @@ python = "{venv}"
 
 
 def test_an_external_object_store(start: Callable[..., Server]) -> None:
-    """A second server plays an external S3: clients and jobs of the first find everything there,
-    through the first, each with its own keys."""
+    """A second server acts as the external S3: clients and jobs of the first find everything there,
+    through the first server, each with its own keys."""
     store = start("[[access_key]]\nid = 'AKIASTORE'\nsecret = 'the-secret-of-the-store'\n")
     cluster = start(
         f"[objects]\nendpoint = 'http://{store.listen}'\naccess_key_id ="
@@ -167,7 +167,7 @@ FRAMEWORK = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.1.0
 
 
 def fail_train(server: Server, name: str, image: str) -> tuple[str, list[str]]:
-    """The FailureReason and the log of a job that runs the image's own `train`."""
+    """Returns the FailureReason and the log of a job that runs the image's own `train`."""
     request = jobs.request(name, image=image)
     request["AlgorithmSpecification"] = {"TrainingImage": image, "TrainingInputMode": "File"}
     server.boto("sagemaker").create_training_job(**request)

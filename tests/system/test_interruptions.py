@@ -1,6 +1,6 @@
-"""Interrupts a two-host job with checkpoints again and again: while it downloads, trains, copies a
-checkpoint or uploads its model; by a signal to its processes, by the death of its runtime or of an
-agent. It trains until the last interruption but those of its model has happened, and ends with
+"""Tests a two-host job with checkpoints that is interrupted repeatedly: while it downloads, trains,
+copies a checkpoint or uploads its model; by a signal to its processes, or the death of its runtime
+or of an agent. It trains until the last interruption except those of its model, and ends with
 exactly the weights of an uninterrupted job of as many steps.
 
 The times are drawn from a seed: first a phase, by the number of interruptions wanted in each, then
@@ -8,8 +8,7 @@ a moment that is uniform over the length of the phase without interruptions (of 
 over its first three quarters). An interruption counts for the phase in which it happens.
 
 8 interruptions by default; `./yard test --interruptions 100` is the guarantee of the product, takes
-some ten minutes, and writes tests/results/interruptions.json.
-"""
+some ten minutes, and writes tests/results/interruptions.json."""
 
 import collections
 import contextlib
@@ -70,7 +69,7 @@ def start(server: Server, name: str, steps: int | None = None) -> None:
 
 
 def model(server: Server, name: str) -> dict[str, Any]:
-    """Returns the weights of a completed job and the step that they are of."""
+    """Returns the weights of a completed job and their step."""
     body = (
         server.boto("s3")
         .get_object(Bucket="yard", Key=f"models/{name}/output/model.tar.gz")["Body"]
@@ -139,7 +138,7 @@ class InterruptedJobs:
                     pathlib.Path(f"/proc/{agent}/root{directory}/ml/checkpoints/end").touch()
 
     def finish(self) -> dict[str, Any]:
-        """Returns the description of the job when it has ended, and lets it end until then."""
+        """Waits for the end of the job, and lets it end; returns its description."""
 
         def ended() -> bool:
             self.let_end()
@@ -250,7 +249,8 @@ def test_the_weights_equal_an_uninterrupted_jobs(tmp_path: pathlib.Path) -> None
 
 
 def phase_lengths(description: dict[str, Any]) -> dict[str, Any]:
-    """place -> seconds that it had; of checkpoints a guess, since no status tells of them."""
+    """Returns place -> its length in seconds; for checkpoints an estimate, since no status shows
+    them."""
     seconds = {
         one["Status"]: (one["EndTime"] - one["StartTime"]).total_seconds()
         for one in description["SecondaryStatusTransitions"]
@@ -267,9 +267,9 @@ def phase_lengths(description: dict[str, Any]) -> dict[str, Any]:
 def disturb(
     job: InterruptedJobs, chance: random.Random, lengths: dict[str, float]
 ) -> list[dict[str, Any]]:
-    """INTERRUPTIONS of them at least: where, whom, when. The model's come last: before, there is
-    none. What came elsewhere than it was meant to is drawn again,
-    until each place has its share."""
+    """Makes at least INTERRUPTIONS of them, each with a place, a target and a time; those of the
+    model last, since there is none before. An interruption in another place than planned is drawn
+    again, until each place has its number."""
     share = max(1, INTERRUPTIONS // 8)
     wanted = collections.Counter(
         download=share, checkpoint=share, model=share, training=INTERRUPTIONS - 3 * share

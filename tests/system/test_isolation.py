@@ -1,5 +1,5 @@
-"""The rights of a container: everything that an image expects of root, over its own ids and
-devices, and nothing else."""
+"""Tests the rights of a container: all that an image expects of root, over its own ids and devices,
+and nothing else."""
 
 import os
 import pathlib
@@ -72,7 +72,7 @@ def test_hosts_reach_each_other_through_their_own_sshd(
 
 @pytest.fixture
 def devices() -> Iterator[list[str]]:
-    """Files that stand for GPUs: of devices that no container may open unless they are given to
+    """Makes files in place of GPUs: devices that a container may open only if they are assigned to
     it."""
     names = [f"/dev/trainyard-test-{os.getpid()}-{number}" for number in range(3)]
     for name, minor in zip(names, (200, 229, 237)):

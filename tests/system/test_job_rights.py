@@ -1,5 +1,5 @@
-"""The rights of a job's own keys where roles are open. Their rights by default are in the table of
-tests/hostile/keys.py, which test_hostile.py runs."""
+"""Tests the permissions of a job's keys if roles are open. Their default permissions are in the
+table of tests/hostile/keys.py, which test_hostile.py runs."""
 
 import json
 import os

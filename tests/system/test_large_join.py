@@ -1,5 +1,5 @@
-"""CompleteMultipartUpload of 10,000 parts, 100 GB in shape:
-the parts are links to one file of zeros."""
+"""Tests CompleteMultipartUpload of 10,000 parts with a size of 100 GB: the parts are links to one
+file of zeros."""
 
 import os
 from collections.abc import Callable

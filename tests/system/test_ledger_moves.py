@@ -1,5 +1,5 @@
-"""A ledger moves to PostgreSQL and back with everything that it holds; a backup of a running server
-is restored."""
+"""Tests that a ledger moves to PostgreSQL and back with all its content, and that a backup of a
+running server is restored."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Two servers with one ledger in PostgreSQL: one writes, the other takes over when it is killed,
-stopped or cut off. Nothing that was acknowledged is lost, and nothing runs twice."""
+"""Tests two servers with one ledger in PostgreSQL: one writes, and the other becomes the writer
+when the first is killed, suspended or disconnected. Nothing that was acknowledged is lost, and
+nothing runs twice."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def postgres() -> Iterator[Postgres]:
 
 
 class Standby:
-    """A second server of the same data directory, which is not ready before it is the writer."""
+    """Is a second server of the same data directory, which is not ready before it is the writer."""
 
     def __init__(self, first: Server, url: str | None = None, listen: str = "127.0.0.1:0") -> None:
         self.first = first
@@ -101,13 +102,13 @@ class Standby:
 
 
 def patient(server: Server) -> BaseClient:
-    """A client that repeats requests while the writer has no lease, on a slow machine."""
+    """Returns a client that repeats requests while the writer has no lease, on a slow machine."""
 
     return server.boto("batch", config=Config(retries={"mode": "standard", "max_attempts": 8}))
 
 
 def write_mark(server: Server) -> str:
-    """Runs a job; its id."""
+    """Runs a job; returns its id."""
     batch: Any = patient(server)
     job: str = batch.submit_job(jobName="one", jobQueue="queue", jobDefinition="mark")["jobId"]
 
@@ -154,8 +155,8 @@ def get(address: str, path: str) -> tuple[int, str]:
 
 
 class Submitter(threading.Thread):
-    """Creates jobs one after the other, and remembers those that were acknowledged. Each appends
-    one line to a file of its own when it runs."""
+    """Creates jobs one after another, and records those that were acknowledged. Each appends one
+    line to its own file when it runs."""
 
     def __init__(self, server: Server, marks: pathlib.Path, prefix: str) -> None:
         super().__init__()
@@ -198,7 +199,7 @@ def prepare_queue(server: Server) -> None:
 
 
 def all_jobs(server: Server) -> dict[str, list[dict[str, Any]]]:
-    """Every job of the queue, by name."""
+    """Returns all jobs of the queue, by name."""
     found: dict[str, list[dict[str, Any]]] = {}
     batch: Any = patient(server)
     for status in (

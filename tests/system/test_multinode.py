@@ -1,4 +1,4 @@
-"""Multi-node parallel jobs of Batch: real processes, each node with its own address."""
+"""Tests multi-node parallel jobs of Batch: real processes, each node with its own address."""
 
 import json
 import os

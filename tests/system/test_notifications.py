@@ -1,5 +1,5 @@
-"""Notifications between a real server and real receivers: confirmation, signatures, retries, mails,
-commands, events of jobs; receivers that hang; and servers that are killed."""
+"""Tests notifications between a real server and real receivers: confirmation, signatures, retries,
+mails, commands, events of jobs; receivers that hang; and servers that are killed."""
 
 import json
 import os
@@ -174,7 +174,7 @@ policy = '''{{"Version": "2012-10-17", "Statement":
 def test_private_addresses_need_the_configuration(
     tmp_path: pathlib.Path, receiver: HttpReceiver
 ) -> None:
-    """By default nothing is sent to this machine, nor where a redirect leads."""
+    """By default nothing is sent to this machine, or to the target of a redirect."""
     server = Server(tmp_path / "data").start()
     try:
         topic = topic_of(server)

@@ -1,5 +1,5 @@
-"""A new IAM user who may list and read one prefix, through the plain AWS CLI:
-everything else is refused, and says who, what and on what."""
+"""Tests a new IAM user that may list and read one prefix, with the plain AWS CLI: all other
+requests are rejected, with the principal, the operation and the resource."""
 
 import json
 import os

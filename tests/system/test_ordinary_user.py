@@ -1,5 +1,5 @@
-"""A server of an ordinary user, in the user's own namespaces: it works like root's, or reports what
-the machine does not permit."""
+"""Tests a server of an ordinary user, in the user's own namespaces: it works like root's, or
+reports what the machine does not permit."""
 
 import glob
 import os
@@ -61,8 +61,8 @@ def start_as(
 
 
 def with_tun(path: str) -> list[str]:
-    """Words in front of others: for them the file that makes network interfaces is everybody's,
-    or root's alone."""
+    """Returns a command prefix that makes the file for network interfaces available to all users,
+    or to root only."""
     return [
         "unshare",
         "--mount",
@@ -75,7 +75,7 @@ def with_tun(path: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def tun() -> Iterator[Callable[..., list[str]]]:
-    """with_tun() of a file with these rights."""
+    """Returns with_tun() for a file with these permissions."""
 
     def make(mode: int) -> list[str]:
         path = f"/dev/trainyard-test-tun-{os.getpid()}-{mode:o}"
@@ -94,7 +94,8 @@ def tun() -> Iterator[Callable[..., list[str]]]:
 
 @pytest.fixture(scope="module")
 def server(user: User, start_as: Callable[..., Server], tun: Callable[..., list[str]]) -> Server:
-    """A server of a user without delegated cgroups, as on most machines; here without egress."""
+    """Starts a server of a user without delegated cgroups, as on most machines; here without
+    egress."""
     one = start_as(user, "plain", before=tun(0o600))
     one.boto("s3").create_bucket(Bucket="yard")
     return one
@@ -397,7 +398,8 @@ def test_the_outside_is_reached_through_slirp4netns(
 
 @pytest.fixture
 def delegated(user: User) -> Iterator[list[str]]:
-    """Groups of cgroup v1 that are his, and words with which a command begins in them."""
+    """Makes cgroups (v1) that the user owns; returns a command prefix that runs a command in
+    them."""
     if not all(os.path.isdir(f"/sys/fs/cgroup/{name}") for name in CONTROLLERS):
         pytest.skip(
             "this machine has no cgroup v1: what of v2 is delegated is tested by tables only"

@@ -1,4 +1,4 @@
-"""Metrics as OTLP over HTTP, read with OpenTelemetry's own messages."""
+"""Tests metrics as OTLP over HTTP, read with OpenTelemetry's own messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.trainyard_server import Server, wait_for
 
 
 class Collector(http.server.ThreadingHTTPServer):
-    """Accepts metrics, but not the first request."""
+    """Accepts metrics, except the first request."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -30,7 +30,7 @@ class Collector(http.server.ThreadingHTTPServer):
         self.metrics: dict[str, list[Any]] = {}  # by name
 
     def take(self, body: bytes) -> None:
-        """Fails for a body with members or values that OTLP does not have."""
+        """Reads a body; fails for members or values that OTLP does not have."""
         request = json_format.Parse(body, metrics_service_pb2.ExportMetricsServiceRequest())
         for resource in request.resource_metrics:
             self.resources.append(texts_of(resource.resource.attributes))

@@ -1,4 +1,5 @@
-"""Parameter servers, local SGD, named tensors and elastic ranks through the shared library, as programs in other languages use them."""
+"""Tests parameter servers, local SGD, named tensors and elastic ranks through the shared library,
+as programs in other languages use them."""
 
 import os
 import subprocess

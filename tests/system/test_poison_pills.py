@@ -1,8 +1,7 @@
-"""Extreme numbers in every numeric member of every operation (pills.py):
-none ends the server or the next start.
+"""Tests extreme numbers in every numeric member of every operation (pills.py): none ends the server
+or prevents the next start.
 
-Whatever is refused is refused as the client's mistake; whatever is accepted is planned,
-and survives two restarts."""
+A rejected request gets a client error; an accepted one is planned, and survives two restarts."""
 
 import contextlib
 import json
@@ -356,7 +355,7 @@ def make_resources(server: Server) -> None:
 
 
 def sums(example: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Hosts whose sum is 0, 1 and negative in 32 bits."""
+    """Returns numbers of hosts with the sums 0, 1 and a negative number in 32 bits."""
     for counts in ((2**31 - 1, 2**31 - 1, 2), (2**31 - 1, 2**31 - 1, 3), (2**31 - 1, 1, 1)):
         groups = [
             group | {"InstanceCount": count}
@@ -421,7 +420,7 @@ class Sender:
 
 
 def stop_training_jobs(server: Server) -> None:
-    """Stops those that run and releases the warm pools of the others."""
+    """Stops running jobs and releases the warm pools of the others."""
     sagemaker = server.boto("sagemaker")
     for page in sagemaker.get_paginator("list_training_jobs").paginate():
         for job in page["TrainingJobSummaries"]:

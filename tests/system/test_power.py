@@ -1,6 +1,6 @@
-"""Simulates a power failure: the data directory's file system is copied as it is on
-disk at one instant under load, and mounted elsewhere. Everything acknowledged before that instant
-is there. (kill -9 cannot show this: it loses no page cache.)"""
+"""Tests a power failure: the data directory's file system is copied as it is on disk at one instant
+under load, and mounted elsewhere. Everything that was acknowledged before that instant is there.
+(kill -9 cannot show this: it loses no page cache.)"""
 
 import os
 import pathlib

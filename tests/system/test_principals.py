@@ -1,5 +1,5 @@
-"""Delegation: campaigns with the rights of the user that started them, and a server that queries
-another one for its users."""
+"""Tests delegation: campaigns with the permissions of the user that started them, and a server that
+queries another one for its users."""
 
 import base64
 import json
@@ -38,8 +38,8 @@ def policy(*statements: dict[str, Any]) -> str:
 
 
 def of_user(name: str, *more: dict[str, Any], without: Sequence[str] = ()) -> str:
-    """The policy of a user of the team: campaigns and jobs with the user's name, the user's part of
-    the bucket, one role."""
+    """Returns the policy of a user of the team: campaigns and jobs with the user's name, the user's
+    part of the bucket, one role."""
     actions = [
         one
         for one in (
@@ -121,7 +121,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 @pytest.fixture(scope="module")
 def there(place: pathlib.Path) -> Iterator[Server]:
-    """The region eu-west-1: a server of its own, which knows ann and not bob."""
+    """Starts the region eu-west-1: a separate server with the user ann and without bob."""
     running = trainyard_server.Server(place / "there", there_config(of_user("ann"))).start()
     running.boto("s3").create_bucket(Bucket="team-there")
     yield running
@@ -193,7 +193,7 @@ def finished(server: Server, name: str) -> dict[str, Any]:
 
 
 def take_over(server: Server, config: str) -> None:
-    """Another config, once it holds."""
+    """Reloads another config, and waits until it is in effect."""
     before = server.log_text().count("reloaded the machines")
     server.reload(config)
     wait_for(
@@ -419,7 +419,7 @@ def test_another_server_authorises_each_caller(home: Server, there: Server) -> N
 
 
 def test_no_other_principal_signs_for_others(home: Server, there: Server) -> None:
-    """The signed header is refused from keys that do not belong to a peer."""
+    """The signed header is rejected from keys that do not belong to a peer."""
     described_owner = base64.b64encode(
         json.dumps({"kind": "user", "name": "ann", "id": "x"}).encode()
     ).decode()

@@ -1,4 +1,5 @@
-"""The server as a target of Debian's Prometheus: formats, tokens, rights, rules and dashboards."""
+"""Tests the server as a target of Debian's Prometheus: formats, tokens, permissions, rules and
+dashboards."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def token_of(server: Server, *more: str, **keys: str) -> str:
 
 
 def scrape(server: Server, token: str | None, accept: str = TEXT) -> tuple[int, str, str]:
-    """(status, content type, body)"""
+    """Returns (status, content type, body)."""
     request = urllib.request.Request(f"http://{server.listen}/metrics", headers={"Accept": accept})
     if token is not None:
         request.add_header("Authorization", f"Bearer {token}")
@@ -84,7 +85,7 @@ def put_metric(server: Server, name: str, value: float, **dimensions: str) -> No
 
 @pytest.fixture(scope="module")
 def served(start: Callable[..., Server]) -> Server:
-    """A server with a job that runs and has metrics."""
+    """Starts a server with a running job that has metrics."""
     server = start(
         "[jobs]\nstop_grace_seconds = 1\n[prometheus]\nseries_of_job_max = 50\n"
         '[[access_key]]\nid = "AKIAOWNER"\nsecret = "owner-secret"\nuser = "owner"\n'
@@ -123,7 +124,7 @@ def served(start: Callable[..., Server]) -> Server:
 
 @pytest.fixture(scope="module")
 def prometheus(served: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """Prometheus with the documented scrape config, and the shipped rules."""
+    """Starts Prometheus with the documented scrape config and the shipped rules."""
     place = tmp_path_factory.mktemp("prometheus")
     (place / "token").write_text(token_of(served), encoding="utf-8")
     documented = re.search(
@@ -224,7 +225,7 @@ def test_prometheus_evaluates_the_rules(prometheus: Prometheus) -> None:
 
 
 def names_in(expression: str) -> set[str]:
-    """The metrics that an expression of PromQL names."""
+    """Returns the metrics that an expression of PromQL names."""
     bare = re.sub(r'"[^"]*"|\{[^}]*\}|\[[^\]]*\]', " ", expression)
     bare = re.sub(r"\b(?:by|without|on)\s*\([^)]*\)", " ", bare)
     return set(re.findall(r"\b[a-zA-Z_]\w*\b(?!\s*\()", bare)) - WORDS

@@ -1,5 +1,6 @@
-"""A rank that is stuck, stopped or slow is named, with its host: in describe, in the log of its
-host, and as an event. So is a slow loader. A job of two hosts plants the fault in rank 1."""
+"""Tests that a stuck, stopped or slow rank, or a slow data loader, is reported with its rank and
+host: in `describe`, in the host's log and as an event. A job of two hosts has the fault in rank
+1."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Local SGD between two jobs of two hosts each: one is killed and returns, the other continues
-meanwhile."""
+"""Tests local SGD between two jobs of two hosts each: one is killed and returns, and the other
+continues meanwhile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHANNEL = "train"
 
 
 def rows(seed: int, count: int) -> str:
-    """Points around a middle of their own for each of three classes."""
+    """Returns points around a different centre for each of three classes."""
     drawn = random.Random(seed)
     lines = []
     for _ in range(count):
@@ -41,7 +41,7 @@ def rows(seed: int, count: int) -> str:
 
 
 class Host:
-    """One process of a job, and its output."""
+    """Is one process of a job, with its output."""
 
     def __init__(self, base: str, environment: dict[str, str]) -> None:
         self.lines = []
@@ -138,7 +138,7 @@ class Region:
 
 
 def test_the_example_is_a_job_of_two_regions(server: Server) -> None:
-    """examples/04_regions: its request as it is, except for fewer epochs."""
+    """Runs the request of examples/04_regions unchanged, except for fewer epochs."""
     example = os.path.join(ROOT, "examples", "04_regions")
     subprocess.run(
         [os.path.join(ROOT, "examples", "01_digits", "prepare")],

@@ -1,5 +1,5 @@
-"""Images from a registry (Debian's docker-registry): fetched once, by content;
-only changed layers move."""
+"""Tests images from a registry (Debian's docker-registry): they are fetched once, by content, and
+only changed layers are transferred."""
 
 import os
 import re
@@ -79,8 +79,7 @@ def unpacked(server: Server) -> list[str]:
 
 
 def test_a_name_with_a_tag(cluster: Server, registry: oci.Registry, layout: oci.Layout) -> None:
-    """`train` is found on the image's PATH, and its layers lie over each other as their whiteouts
-    say."""
+    """`train` is found on the image's PATH, and the layers are merged with their whiteouts."""
     layout.image("v1", [LOWEST, MIDDLE, highest("one")])
     image = registry.push(layout, "v1", "team/train")
     done = run(cluster, "tagged", image, hosts=2)
@@ -125,7 +124,7 @@ def test_only_changed_layers_move(
 def test_entrypoints_and_arguments(
     cluster: Server, registry: oci.Registry, layout: oci.Layout
 ) -> None:
-    """ENTRYPOINT gets `train`; the request's entrypoint takes its place; CMD is never used."""
+    """ENTRYPOINT gets `train`; the request's entrypoint replaces it; CMD is never used."""
     layout.image(
         "entry",
         [LOWEST, MIDDLE],

@@ -1,6 +1,7 @@
-"""A registry that requires a login (Debian's docker-registry with htpasswd): jobs fetch images with
-the logins that their principals may use, and an image that one login fetched is not given to jobs
-without it. And the machine's signature policy, and links in directories of OCI layouts."""
+"""Tests a registry that requires a login (Debian's docker-registry with htpasswd): jobs fetch
+images with the logins that their principals may use, and jobs without a login do not get images
+that it fetched. Also tests the machine's signature policy, and links in directories of OCI
+layouts."""
 
 import os
 import pathlib
@@ -31,7 +32,7 @@ def layout(tmp_path_factory: pytest.TempPathFactory) -> oci.Layout:
 
 @pytest.fixture(scope="module")
 def image(registry: oci.Registry, layout: oci.Layout) -> tuple[str, str]:
-    """An image of team a: its name with a tag, and with its digest."""
+    """Returns an image of team a: its name with a tag, and with its digest."""
     digest = layout.image("v1", [oci.base(), [oci.file("shown", SHOWN)]])
     name = registry.push(layout, "v1", "team-a/train", login=("team-a", USERS["team-a"]))
     return name, name.rsplit(":", 1)[0] + "@" + digest
@@ -89,8 +90,8 @@ def run(
 
 
 def secrets_in(server: Server) -> list[str]:
-    """Logs of the server and of its agents, and the arguments of all processes,
-    that show a password."""
+    """Returns the logs of the server and of its agents, and the arguments of processes, that
+    contain a password."""
     texts = {"server": server.log_text()}
     for path, _, names in os.walk(os.path.join(server.data, "attempts")):
         for name in names:
@@ -118,7 +119,7 @@ def test_a_job_has_the_login_of_its_principal(
 def test_local_images_serve_only_users_that_may_fetch_them(
     server: Server, registry: oci.Registry, image: tuple[str, str]
 ) -> None:
-    """By its tag and by its digest, while the registry is there and while it is away."""
+    """Uses the tag and the digest, while the registry is available and while it is not."""
     assert run(server, "ann", "first", image[0])[0] == "Completed"
     for number, name in enumerate(image):
         status, reason, lines = run(server, "eve", f"eves-{number}", name)
@@ -142,7 +143,7 @@ def test_local_images_serve_only_users_that_may_fetch_them(
 def test_a_layer_of_another_login_is_not_used_for_an_image(
     server: Server, image: tuple[str, str], layout: oci.Layout, tmp_path: pathlib.Path
 ) -> None:
-    """An image that names the layers of another one, by their digests, without having them."""
+    """An image names the layers of another image by their digests, without having them."""
     assert run(server, "ann", "has-it", image[0])[0] == "Completed"
     thief = oci.Layout(tmp_path / "thief")
     thief.manifests = layout.manifests

@@ -1,4 +1,4 @@
-"""Prometheus' remote write: to Debian's Prometheus, from it, and to receivers that fail."""
+"""Tests Prometheus' remote write: to Debian's Prometheus, from it, and to receivers that fail."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_no_point_is_missing_after_a_kill_of_both(
 
 
 class Hanging(http.server.BaseHTTPRequestHandler):
-    """A receiver that reads requests and does not answer until the test is over."""
+    """Is a receiver that reads requests and does not answer until the test ends."""
 
     begun = threading.Event()
     released = threading.Event()

@@ -1,4 +1,5 @@
-"""`trainyard replay`: as it is, it has the recorded waits, and another machine shortens them."""
+"""Tests `trainyard replay`: unchanged machines give the recorded waits, and another machine
+shortens them."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ ROUNDING_MS = 5_000
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    """A server whose three jobs have run one after the other."""
+    """Starts a server whose three jobs have run one after another."""
     one = start(CONFIG)
     one.boto("s3").create_bucket(Bucket="yard")
     sagemaker = one.boto("sagemaker")
@@ -91,7 +92,7 @@ def replayed(server: Server, *arguments: str, key: tuple[str, str] = OWNER) -> d
 
 
 def recorded_waits(server: Server) -> dict[str, int]:
-    """Milliseconds until each job had its machine."""
+    """Returns the milliseconds until each job had its machine."""
     waits = {}
     for name in NAMES:
         first = json.loads(cli(server, "time", name, "--json"))["Intervals"][0]

@@ -1,4 +1,4 @@
-"""The settings of the config for the retention of logs."""
+"""Tests the settings for the retention of logs."""
 
 import pathlib
 import time

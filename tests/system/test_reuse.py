@@ -1,5 +1,5 @@
-"""Queues whose hosts serve one job after another: what jobs have of their own, what is emptied
-between them, and what is shared (docs/decisions/26)."""
+"""Tests queues whose hosts run one job after another: what each job has for itself, what is emptied
+between jobs, and what they share (docs/decisions/26)."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ FINAL = ("SUCCEEDED", "FAILED")
 
 
 class Watched(Server):
-    """A server, and a record of what was on the machine before its first job."""
+    """Is a server with a record of the machine's state before its first job."""
 
     before: dict[str, set[str]]
 
@@ -34,7 +34,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
 
 @pytest.fixture(scope="module")
 def batch(server: Server) -> BaseClient:
-    """Capacity for one job at a time: the next one follows on the same host, if it may."""
+    """Has capacity for one job at a time: the next job follows on the same host, if permitted."""
     batch = server.boto("batch")
     environment = batch.create_compute_environment(
         computeEnvironmentName="all",
@@ -73,7 +73,7 @@ def run(
     queue: str = "kept",
     definition: str = "small",
 ) -> list[dict[str, Any]]:
-    """Submits all at once; how each ended, with the lines of its log."""
+    """Submits all jobs at once; returns how each ended, with the lines of its log."""
     ids = [
         batch.submit_job(
             jobName="one",

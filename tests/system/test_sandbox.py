@@ -1,4 +1,4 @@
-"""The confinement of a job: its user namespace, the system calls that it may make, and the
+"""Tests the confinement of a job: its user namespace, the permitted system calls, and the
 directories that it shares with other jobs."""
 
 import os
@@ -24,7 +24,7 @@ TRAINING = "arn:aws:iam::123456789012:role/training"
 
 @pytest.fixture
 def unmappable(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A directory of a file system that does not support id-mapped mounts."""
+    """Makes a directory of a file system that does not support id-mapped mounts."""
     path = tmp_path / "ramfs"
     path.mkdir()
     subprocess.run(["mount", "-t", "ramfs", "-o", "mode=0777", "ramfs", path], check=True)
@@ -171,8 +171,8 @@ METADATA = "100.100.100.200"
 
 @pytest.fixture
 def outside() -> Iterator[None]:
-    """A namespace that plays a private network next to this machine, and a cloud's metadata;
-    an HTTP server answers there."""
+    """Makes a namespace that simulates a private network next to this machine, and a cloud's
+    metadata service; an HTTP server answers there."""
 
     def ip(*arguments: str) -> None:
         subprocess.run(["ip", *arguments], check=True)

@@ -1,6 +1,6 @@
-"""The scratch space of a Batch job (ephemeralStorage), by images with and without a volume. A job
-that fills it, with bytes or with files, gets an error that its log explains; the job next to it
-keeps running."""
+"""Tests the scratch space of a Batch job (ephemeralStorage), with images with and without a volume.
+A job that fills it, with bytes or with files, gets an error that its log explains; the job next to
+it keeps running."""
 
 import os
 from collections.abc import Callable, Sequence

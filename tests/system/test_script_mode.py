@@ -1,5 +1,5 @@
-"""Script mode: the SDK's hyperparameters name a program and an archive of sources;
-entry runs them in any image."""
+"""Tests script mode: the SDK's hyperparameters name a program and an archive of sources, and entry
+runs them in any image."""
 
 import json
 import os
@@ -288,8 +288,8 @@ def test_hosts_without_a_distribution_are_warned(cluster: Server) -> None:
 
 
 def image_with(tmp_path: pathlib.Path, name: str, files: Mapping[str, str], *config: str) -> str:
-    """An OCI layout of busybox and these files (path -> text),
-    with umoci's options for its config."""
+    """Makes an OCI layout of busybox and these files (path -> text), with umoci's options for its
+    config."""
     layout, bundle = str(tmp_path / f"{name}-layout"), str(tmp_path / f"{name}-bundle")
 
     def umoci(*arguments: str) -> None:
@@ -314,8 +314,8 @@ def image_with(tmp_path: pathlib.Path, name: str, files: Mapping[str, str], *con
 
 
 def test_an_image_without_libraries_and_python(cluster: Server, tmp_path: pathlib.Path) -> None:
-    """busybox alone: entry needs nothing of the image.
-    An ENTRYPOINT that runs what it is given stays in front."""
+    """The image has only busybox, since entry needs nothing of it. An ENTRYPOINT that runs its
+    arguments stays in front."""
     image = image_with(
         tmp_path,
         "bare",
@@ -372,8 +372,7 @@ print("rows", start_row, end_row)
 
 
 def test_a_train_executable_takes_its_rows(cluster: Server) -> None:
-    """No script mode at all: a program of one's own on three hosts,
-    each with its part of the rows."""
+    """Uses no script mode: a program runs on three hosts, each with its part of the rows."""
     body = jobs.request("rows", hosts=3, image="trainyard/host", HyperParameters={})
     body["AlgorithmSpecification"]["ContainerEntrypoint"] = ["/usr/bin/python3", "-c"]
     body["AlgorithmSpecification"]["ContainerArguments"] = ["import os; exec(os.environ['TRAIN'])"]

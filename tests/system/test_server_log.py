@@ -1,5 +1,5 @@
-"""The server's log file: rotated when it is full, opened again on SIGHUP, and given up, not the
-server, when the disk is full."""
+"""Tests the server's log file: it is rotated when it is full, and opened again on SIGHUP. When the
+disk is full, the file is given up and the server keeps running."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def logged_if_there(path: str) -> str:
 
 
 def test_a_full_disk_does_not_stop_the_server(tmp_path: pathlib.Path) -> None:
-    """The log's file system is filled by other files."""
+    """Other files fill the log's file system."""
     logs = tmp_path / "logs"
     logs.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(logs)], check=True)

@@ -1,5 +1,5 @@
-"""Queues that are shared, on a real server: weights over many short jobs,
-and which job is preempted and runs again."""
+"""Tests shared queues on a real server: weights over many short jobs, and which job is preempted
+and runs again."""
 
 import json
 from collections.abc import Callable

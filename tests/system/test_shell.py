@@ -1,4 +1,4 @@
-"""`trainyard shell`: a real terminal on this side, a real container on the other."""
+"""Tests `trainyard shell`: a real terminal on this side, a real container on the other."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""The egress of an ordinary user's jobs comes back when slirp4netns dies."""
+"""Tests that the egress of an ordinary user's jobs returns after slirp4netns has died."""
 
 import os
 import signal

@@ -1,5 +1,5 @@
-"""Clients that send or read as slowly as they can, with a key and without,
-leave the server to the others."""
+"""Tests that clients that send or read as slowly as possible, with a key and without, do not
+disturb other clients."""
 
 import socket
 from collections.abc import Callable

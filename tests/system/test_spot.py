@@ -1,5 +1,5 @@
-"""Jobs that are interrupted, retried, run out of time, or leave their hosts to the next one:
-real processes, real kill -9."""
+"""Tests jobs that are interrupted, retried, exceed their time limits, or leave their hosts to the
+next job, with real processes and real kill -9."""
 
 import contextlib
 import os
@@ -38,8 +38,8 @@ def sagemaker(cluster: Server) -> BaseClient:
 
 @pytest.fixture(scope="module")
 def own(cluster: Server) -> Iterator[BaseClient]:
-    """boto3's client of Trainyard's own operations: the model is where `trainyard env` says that
-    models are."""
+    """Returns boto3's client of Trainyard's own operations: the model is on the path that
+    `trainyard env` sets."""
     before = os.environ.get("AWS_DATA_PATH")
     os.environ["AWS_DATA_PATH"] = cluster.env["AWS_DATA_PATH"]
     yield cluster.boto("trainyard")
@@ -319,8 +319,8 @@ def test_a_trace_takes_spot_jobs_only(start: Callable[..., Server], tmp_path: pa
 def test_a_trace_takes_what_runs_in_an_environment_of_spot_machines(
     start: Callable[..., Server], tmp_path: pathlib.Path
 ) -> None:
-    """The usual rule of retry: attempts that ended with a lost host are retried, failed ones are
-    not."""
+    """Uses the usual rule for retries: attempts that ended with a lost host are retried, failed
+    ones are not."""
     trace = tmp_path / "trace.csv"
     trace.write_text("".join(f"{second},,,9\n" for second in range(1, 120)))
     server = start(

@@ -1,4 +1,4 @@
-"""A job that neither prints nor works is named as such in its status."""
+"""Tests that the status names a job that neither prints nor uses CPU."""
 
 from collections.abc import Callable
 

@@ -1,5 +1,5 @@
-"""While a server starts, requests wait or get a 503 in the form of their own protocol,
-which clients repeat by themselves."""
+"""Tests the start of a server: requests wait or get a 503 in the form of their protocol, which
+clients retry automatically."""
 
 import http.client
 import json
@@ -160,7 +160,7 @@ def test_requests_of_a_start_are_answered_so_that_clients_repeat_them(
 def test_records_that_cannot_be_read_do_not_keep_a_server_from_starting(
     start: Callable[..., Server],
 ) -> None:
-    """They are set aside, the log and the doctor say so, and the rest is served."""
+    """They are set aside, the log and the doctor report them, and all others are served."""
     server = start(MACHINE)
     iam = server.boto("iam")
     for name in ("ann", "bob"):

@@ -1,4 +1,5 @@
-"""`trainyard stop --now`: jobs whose programs ignore SIGTERM end at once, and say by whom."""
+"""Tests `trainyard stop --now`: jobs whose programs ignore SIGTERM end at once, and show who
+stopped them."""
 
 import json
 import re
@@ -36,7 +37,7 @@ def cli(server: Server, *arguments: str, code: int = 0) -> str:
 
 
 def start_stubborn(server: Server, name: str, hosts: int = 1) -> None:
-    """Starts a job that ignores SIGTERM on all hosts, and says so."""
+    """Starts a job that ignores SIGTERM on all hosts, and waits until it does."""
     script = f"echo kept > /opt/ml/model/kept; {STUBBORN}"
     server.boto("sagemaker").create_training_job(**jobs.request(name, script, hosts))
     logs = server.boto("logs")

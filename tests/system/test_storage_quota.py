@@ -1,5 +1,5 @@
-"""Storage quotas of buckets and users: clients get QuotaExceeded,
-jobs' writes count for the person behind them, and /metrics shows the use."""
+"""Tests storage quotas of buckets and users: clients get QuotaExceeded, writes of jobs count for
+the user that started them, and /metrics shows the usage."""
 
 import io
 import json

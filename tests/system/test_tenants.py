@@ -1,7 +1,7 @@
-"""Two tenants of one server attack each other: with their own keys and from inside
-their own jobs, every operation of the server on the other's things, and the other's processes,
-files and network from their containers. Each has a policy of a bucket, names that begin with the
-tenant's own, and Batch jobs with the tenant's tag."""
+"""Tests two tenants of one server that attack each other: with their own keys and from inside their
+own jobs, every operation of the server on the other's resources; and from their containers the
+other's processes, files and network. Each has a policy for a bucket, names that begin with the
+tenant's name, and Batch jobs with the tenant's tag."""
 
 import base64
 import json
@@ -224,7 +224,7 @@ def python_job(
     environment: dict[str, str] | None = None,
     **files: Any,
 ) -> None:
-    """Begins a job of the tenant's, by the tenant's own key."""
+    """Starts a job of the tenant with the tenant's own key."""
     s3 = client(server, tenant, "s3")
     for file, content in {
         "script.py": script,
@@ -254,7 +254,7 @@ def python_job(
 def submit(
     server: Server, tenant: str, name: str, wait: bool = True, **more: Any
 ) -> tuple[str, dict[str, Any] | None]:
-    """Runs a Batch job of the tenant's; its number and how it ended."""
+    """Runs a Batch job of the tenant; returns its number and how it ended."""
     batch, seen = client(server, tenant, "batch"), {}
     number = batch.submit_job(jobName=f"{tenant}-{name}", tags={"tenant": tenant}, **more)["jobId"]
 
@@ -275,7 +275,7 @@ def own_batch_job(
     wait: bool = True,
     **properties: Any,
 ) -> tuple[str, dict[str, Any] | None]:
-    """The same in the tenant's own queue, of a definition of its own."""
+    """Does the same in the tenant's own queue, with its own definition."""
     client(server, tenant, "batch").register_job_definition(
         jobDefinitionName=f"{tenant}-{name}",
         type="container",
@@ -347,8 +347,8 @@ def server(start: Callable[..., Server], tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(scope="module")
 def residents(server: Server) -> dict[str, dict[str, Any]]:
-    """A training job and a Batch job of each, which stay until the end:
-    tenant -> what an attacker could know of them."""
+    """Starts a training job and a Batch job of each tenant, which run until the end. Returns tenant
+    -> what an attacker could know of them."""
     known = {}
     for name in TENANTS:
         python_job(
@@ -633,8 +633,8 @@ TRIES_MAX = 10  # a host that is kept waits for some seconds only
 def test_nothing_is_left_on_a_host_that_serves_one_after_another(
     server: Server, residents: dict[str, dict[str, Any]]
 ) -> None:
-    """In a queue whose hosts are kept for the next job of the same definition, which both may use:
-    they are kept for the same tenant only."""
+    """Uses a queue whose hosts are kept for the next job of the same definition, which both tenants
+    may use: a host is kept for the same tenant only."""
     logs = server.boto("logs")
 
     def host_of(tenant: str, name: str, script: str) -> str:

@@ -1,4 +1,4 @@
-"""`trainyard tensorboard`: metrics of jobs, and the files that they write themselves, in the real
+"""Tests `trainyard tensorboard`: metrics of jobs, and the files that jobs write, in the real
 TensorBoard, also while a job runs."""
 
 import contextlib
@@ -46,7 +46,7 @@ def command(server: Server, *arguments: str) -> list[str]:
 
 
 def free_port() -> int:
-    """An unused port of the loopback, outside of the range that clients get."""
+    """Returns an unused port of the loopback interface, outside of the range for clients."""
     while True:
         port = random.randrange(15000, 30000)
         with socket.socket() as tried:
@@ -58,7 +58,7 @@ def free_port() -> int:
 
 
 def fetched(port: int, path: str, question: dict | None = None) -> dict | list | None:
-    """The answer to a page of TensorBoard; None while it has none."""
+    """Returns the response to a page of TensorBoard; None while it has none."""
     connection = http.client.HTTPConnection(
         "127.0.0.1", port, timeout=trainyard_server.WAIT_SECONDS_MAX
     )
@@ -81,7 +81,7 @@ def values(port: int, job: str) -> list[float]:
 
 
 def hyperparameters(port: int) -> dict[str, dict[str, Any]]:
-    """Requests what TensorBoard's own page of hyperparameters does: run -> name -> value."""
+    """Sends the requests of TensorBoard's page of hyperparameters; returns run -> name -> value."""
     statuses = [f"STATUS_{status}" for status in ("UNKNOWN", "SUCCESS", "FAILURE", "RUNNING")]
     question = {"startIndex": 0, "sliceSize": 10, "colParams": [], "allowedStatuses": statuses}
     answer = fetched(port, "hparams/session_groups", question)
@@ -91,7 +91,8 @@ def hyperparameters(port: int) -> dict[str, dict[str, Any]]:
 
 @contextlib.contextmanager
 def shown(server: Server, *jobs_shown: str) -> Iterator[tuple[int, list[str]]]:
-    """The port of TensorBoard, which `trainyard tensorboard` runs meanwhile; then what it wrote."""
+    """Runs `trainyard tensorboard`; yields the port of TensorBoard. Its output is available
+    afterwards."""
     port, errors = free_port(), list[str]()
     environment = os.environ | {"PATH": f"{TENSORBOARD}:{os.environ['PATH']}"}
     with subprocess.Popen(
@@ -165,7 +166,7 @@ UNTIL_GO = "while [ ! -e /tmp/go ]; do sleep 0.1; done"
 
 
 def event_file(directory: pathlib.Path) -> tuple[bytes, bytes]:
-    """An event file in two parts: the first ends within a record."""
+    """Returns an event file in two parts: the first ends within a record."""
     path = directory / "events"
     middle = subprocess.run(
         [TENSORBOARD / "python", "-c", WRITE_EVENTS, path],
@@ -184,7 +185,7 @@ def submit_writer(server: Server, name: str, script: str, **config: str) -> None
 
 
 def uploaded(server: Server, job: str) -> dict[str, bytes]:
-    """Name -> content of the files that a job has uploaded for TensorBoard."""
+    """Returns name -> content of the files that a job has uploaded for TensorBoard."""
     s3, prefix = server.boto("s3"), f"board/{job}/tensorboard-output/"
     listed = s3.list_objects_v2(Bucket="yard", Prefix=prefix).get("Contents", [])
     return {
@@ -203,7 +204,7 @@ def put_parts(server: Server, directory: pathlib.Path) -> tuple[bytes, bytes]:
 
 
 def images(port: int, run: str) -> list[int]:
-    """The steps of the images that TensorBoard shows, each of which is a PNG."""
+    """Returns the steps of the images that TensorBoard shows, each of which is a PNG."""
     found = fetched(port, f"images/images?run={run}&tag=digit&sample=0")
     return [each["step"] for each in found or []]
 

@@ -1,4 +1,4 @@
-"""The output of the CLI in a terminal: pages at every width, prompts, progress, help."""
+"""Tests the output of the CLI in a terminal: pages at every width, prompts, progress, help."""
 
 import json
 import pathlib
@@ -60,7 +60,7 @@ def width(line: str) -> int:
 
 @pytest.fixture(scope="module")
 def batch_id(server: Server) -> str:
-    """The id of a job of Batch that runs, next to a training job that failed."""
+    """Starts a Batch job that runs, next to a failed training job; returns its id."""
     server.boto("sagemaker").create_training_job(
         **jobs.request(
             LONG,

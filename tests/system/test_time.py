@@ -1,4 +1,4 @@
-"""`trainyard time`: what the time of real jobs was used for, interrupted ones included."""
+"""Tests `trainyard time`: how the time of real jobs was used, including interrupted ones."""
 
 from __future__ import annotations
 

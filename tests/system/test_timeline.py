@@ -1,4 +1,4 @@
-"""`trainyard timeline`: the trace of a real job, with the files that its hosts wrote."""
+"""Tests `trainyard timeline`: the trace of a real job, with the files that its hosts wrote."""
 
 from __future__ import annotations
 

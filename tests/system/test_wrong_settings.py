@@ -1,4 +1,4 @@
-"""Errors of the configuration and of the command line name the key or the option that is wrong."""
+"""Tests that errors of the configuration and of the command line name the wrong key or option."""
 
 import pathlib
 import subprocess
