@@ -94,7 +94,9 @@ def lines(server: Server, stream: str) -> list[str]:
     return [event["message"] for event in events]
 
 
-def test_a_job_runs_and_says_where_it_is(server: Server, batch: BaseClient, queue: str) -> None:
+def test_a_job_runs_with_the_variables_of_batch(
+    server: Server, batch: BaseClient, queue: str
+) -> None:
     script = (
         "env | grep ^AWS_BATCH_ | sort; echo $GREETING; ls -d /opt/ml 2>&1; aws=$AWS_ENDPOINT_URL;"
         " echo ${aws:+reaches}"
@@ -307,7 +309,7 @@ def test_dependencies_wait_and_fail_together(server: Server, batch: BaseClient, 
     )
 
 
-def test_cancelled_while_it_waits(batch: BaseClient, queue: str) -> None:
+def test_a_waiting_job_can_be_cancelled(batch: BaseClient, queue: str) -> None:
     environment, name = fresh("small"), fresh("queue")
     batch.create_compute_environment(
         computeEnvironmentName=environment,
@@ -501,7 +503,7 @@ def test_tags(batch: BaseClient, queue: str) -> None:
     assert "Resource not found" in refusal(batch.list_tags_for_resource, resourceArn=arn + "-none")
 
 
-def test_regions_are_apart(server: Server, batch: BaseClient, queue: str) -> None:
+def test_regions_do_not_share_resources(server: Server, batch: BaseClient, queue: str) -> None:
     job = submit(batch, queue, "true")
     elsewhere = server.environment() | {
         "AWS_DEFAULT_REGION": "eu-west-1",

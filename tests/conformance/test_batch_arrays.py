@@ -145,7 +145,7 @@ def test_sequential_children_run_one_after_another(batch: BaseClient, queue: str
     assert last["statusReason"] == "Dependent Job failed" and last["attempts"] == []
 
 
-def test_child_by_child_and_whole_dependencies(batch: BaseClient, queue: str) -> None:
+def test_arrays_depend_on_children_or_on_whole_arrays(batch: BaseClient, queue: str) -> None:
     first = submit(
         batch,
         queue,
@@ -274,7 +274,7 @@ def test_terminate_ends_ten_thousand(batch: BaseClient, narrow: str) -> None:
     assert "at most 100" in refusal(batch.describe_jobs, jobs=ids + [array])
 
 
-def test_cancel_leaves_what_runs(batch: BaseClient, narrow: str) -> None:
+def test_cancel_does_not_stop_running_jobs(batch: BaseClient, narrow: str) -> None:
     array = batch.submit_job(
         jobName="some",
         jobQueue=narrow,
@@ -297,7 +297,7 @@ def test_cancel_leaves_what_runs(batch: BaseClient, narrow: str) -> None:
     ] * 2 + ["no more"] * 2 + ["not this one"]
 
 
-def test_rules_know_no_case(batch: BaseClient, queue: str) -> None:
+def test_rules_ignore_case(batch: BaseClient, queue: str) -> None:
     job = submit(
         batch,
         queue,

@@ -302,7 +302,7 @@ def test_user_and_root(cluster: Server, batch: BaseClient, queue: str) -> None:
     assert done["status"] == "FAILED" and "no-such-user" in done["container"]["reason"]
 
 
-def test_a_log_of_its_own(cluster: Server, batch: BaseClient, queue: str) -> None:
+def test_a_job_may_name_its_log_group(cluster: Server, batch: BaseClient, queue: str) -> None:
     options = {
         "awslogs-group": "own/group",
         "awslogs-stream-prefix": "prefix",
@@ -411,9 +411,7 @@ def test_a_task_of_one_container_is_a_container(
     )
 
 
-def test_ranges_of_nodes_are_looked_at_when_they_are_registered(
-    batch: BaseClient, queue: str
-) -> None:
+def test_ranges_of_nodes_are_validated_at_registration(batch: BaseClient, queue: str) -> None:
     def why(nodes: int = 4, main: int = 0, **ranges: int) -> str:
         given = {name.strip("n").replace("_", ":"): container() for name in ranges} or None
         return refusal(

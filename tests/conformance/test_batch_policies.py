@@ -89,7 +89,7 @@ def test_scheduling_policies(server: Server, batch: BaseClient) -> None:
         ),
     ],
 )
-def test_policies_that_cannot_be(batch: BaseClient, fair: dict[str, Any], said: str) -> None:
+def test_invalid_policies_are_rejected(batch: BaseClient, fair: dict[str, Any], said: str) -> None:
     assert said in refusal(
         batch.create_scheduling_policy, name=fresh("wrong"), fairsharePolicy=fair
     )

@@ -129,7 +129,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("name,policy", BAD, ids=[line[0] for line in BAD])
-def test_a_bad_document_is_refused(server: Server, name: str, policy: str) -> None:
+def test_an_invalid_document_is_rejected(server: Server, name: str, policy: str) -> None:
     s3 = server.boto("s3")
     s3.create_bucket(Bucket="bad")
     policy = policy.replace("{account}", server.boto("sts").get_caller_identity()["Account"])
@@ -137,7 +137,7 @@ def test_a_bad_document_is_refused(server: Server, name: str, policy: str) -> No
     assert refused(s3.get_bucket_policy, Bucket="bad")[0] == "NoSuchBucketPolicy"
 
 
-def test_it_decides_together_with_the_users_policies(server: Server) -> None:
+def test_a_bucket_policy_is_evaluated_with_the_policies_of_users(server: Server) -> None:
     owner = server.boto("s3")
     owner.create_bucket(Bucket="shared")
     owner.put_object(Bucket="shared", Key="in/a", Body=b"a")
@@ -199,7 +199,7 @@ def test_it_decides_together_with_the_users_policies(server: Server) -> None:
     assert owner.get_object(Bucket="shared", Key="out/b")["Body"].read() == b"b"
 
 
-def test_it_may_lock_out_all_but_the_owner(server: Server) -> None:
+def test_a_bucket_policy_can_lock_out_all_except_the_owner(server: Server) -> None:
     owner = server.boto("s3")
     owner.create_bucket(Bucket="locked")
     _, bob = user(server, "locked-bob", EVERYTHING)

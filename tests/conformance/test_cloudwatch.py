@@ -130,7 +130,7 @@ def test_units_are_kept_apart(cloudwatch: BaseClient, space: str, start: datetim
     assert cloudwatch.get_metric_statistics(Unit="Seconds", **question)["Datapoints"][0]["Sum"] == 1
 
 
-def test_a_point_without_a_time_is_of_now(cloudwatch: BaseClient, space: str) -> None:
+def test_a_point_without_a_time_gets_the_current_time(cloudwatch: BaseClient, space: str) -> None:
     cloudwatch.put_metric_data(Namespace=space, MetricData=[{"MetricName": "x", "Value": 1}])
     now = datetime.datetime.now(datetime.UTC)
     answer = cloudwatch.get_metric_statistics(

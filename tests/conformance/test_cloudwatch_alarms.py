@@ -135,7 +135,9 @@ def test_an_alarm_fires_and_its_history_says_why(
     assert summaries("Action")[0].startswith(f"Failed to execute action {action}. Received error:")
 
 
-def test_a_composite_alarm_follows(cloudwatch: BaseClient, space: str, alarm: str) -> None:
+def test_a_composite_alarm_follows_its_alarms(
+    cloudwatch: BaseClient, space: str, alarm: str
+) -> None:
     cloudwatch.put_metric_alarm(AlarmName=alarm, **settings(space, TreatMissingData="ignore"))
     parent = f"{alarm}-parent"
     cloudwatch.put_composite_alarm(AlarmName=parent, AlarmRule=f'ALARM("{alarm}")')

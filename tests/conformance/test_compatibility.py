@@ -77,7 +77,7 @@ def message(caller: BaseClient, name: str) -> str:
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_every_line_of_the_page_is_true(server: Server, service: str) -> None:
+def test_every_row_of_the_page_is_correct(server: Server, service: str) -> None:
     caller = client(server, service)
     wrong = []
     for operation in OPERATIONS:

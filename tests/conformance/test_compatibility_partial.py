@@ -567,7 +567,7 @@ def test_every_partial_row_has_claims() -> None:
 
 
 @pytest.mark.parametrize("row", CLAIMS)
-def test_the_claims_of_a_row_are_true(world: World, row: str) -> None:
+def test_the_claims_of_a_row_are_correct(world: World, row: str) -> None:
     for claim in CLAIMS[row]:
         claim(world)
 

@@ -165,7 +165,7 @@ def client(server: Server, key: str, secret: str) -> BaseClient:
     )
 
 
-def test_errors_are_awss(ec2: BaseClient, vpc: str) -> None:
+def test_errors_equal_those_of_aws(ec2: BaseClient, vpc: str) -> None:
     assert (
         refusal(ec2.describe_vpcs, "InvalidVpcID.NotFound", VpcIds=["vpc-0123456789abcdef0"])
         == "The vpc ID 'vpc-0123456789abcdef0' does not exist"

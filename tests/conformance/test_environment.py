@@ -45,7 +45,7 @@ def test_any_name_survives_the_shell(odd: Server, shell: str) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_twice_is_as_once(odd: Server, shell: str) -> None:
+def test_evaluating_the_text_twice_has_no_further_effect(odd: Server, shell: str) -> None:
     before = (
         "export NO_PROXY=corp.lan AWS_SESSION_TOKEN=old AWS_PROFILE=work"
         " AWS_ENDPOINT_URL_STS=https://elsewhere AWS_USE_FIPS_ENDPOINT=true"

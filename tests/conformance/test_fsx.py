@@ -202,7 +202,9 @@ def test_tasks(server: Server, fsx: BaseClient, bucket: str) -> None:
         fsx.cancel_data_repository_task(TaskId=done["TaskId"])
 
 
-def test_associations(fsx: BaseClient, aws: Callable[..., Answer], bucket: str) -> None:
+def test_data_repository_associations(
+    fsx: BaseClient, aws: Callable[..., Answer], bucket: str
+) -> None:
     identity = file_systems.create(fsx, DeploymentType="PERSISTENT_2", PerUnitStorageThroughput=125)
     made = aws(
         "fsx",

@@ -270,7 +270,7 @@ def test_the_config_defines_users_and_sighup_takes_them_over(start: Callable[...
     assert 'add [[user]] name = "ann"' in server.log_text().replace('\\"', '"')
 
 
-def test_a_config_that_is_wrong_is_not_taken_over(start: Callable[..., Server]) -> None:
+def test_an_invalid_config_is_not_reloaded(start: Callable[..., Server]) -> None:
     server = start(KEYS + USERS)
     iam = server.boto("iam")
     server.reload(KEYS + USERS.replace("AmazonS3ReadOnlyAccess", "NoSuchPolicy"))

@@ -93,7 +93,7 @@ def test_a_disabled_rule_counts_no_later_event(
     assert report(server, name)["AggregateValue"] == 118
 
 
-def test_bad_rules_are_refused(server: Server, cloudwatch: BaseClient, group: str) -> None:
+def test_wrong_rules_are_rejected(server: Server, cloudwatch: BaseClient, group: str) -> None:
     for bad in ("{}", "no JSON", definition(group, Contribution={"Keys": ["a b"]})):
         code, message = refused(cloudwatch.put_insight_rule, RuleName="bad", RuleDefinition=bad)
         assert code.startswith("InvalidParameterValue") and "Invalid rule" in message, message

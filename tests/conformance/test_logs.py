@@ -95,7 +95,9 @@ def test_a_follower_gets_the_same_token_at_the_end(
     assert lines(logs.get_log_events(logGroupName=group, logStreamName=stream, **token)) == ["more"]
 
 
-def test_backwards_leads_to_the_first_event(logs: BaseClient, group: str, stream: str) -> None:
+def test_reading_backwards_reaches_the_first_event(
+    logs: BaseClient, group: str, stream: str
+) -> None:
     put(logs, group, stream, *(f"line {i}" for i in range(25)))
     answer = logs.get_log_events(logGroupName=group, logStreamName=stream, limit=10)
     assert lines(answer) == [f"line {i}" for i in range(15, 25)]
@@ -111,7 +113,7 @@ def test_backwards_leads_to_the_first_event(logs: BaseClient, group: str, stream
     assert found == [f"line {i}" for i in range(25)]
 
 
-def test_times_bound_a_question(logs: BaseClient, group: str, stream: str) -> None:
+def test_times_limit_a_query(logs: BaseClient, group: str, stream: str) -> None:
     start = now() - 10_000
     put(logs, group, stream, "a", "b", "c", start=start)
     got = logs.get_log_events(
@@ -237,7 +239,7 @@ def test_put_refuses_disorder_and_leaves_out_old_and_new(
     assert lines(logs.get_log_events(logGroupName=group, logStreamName=stream)) == ["kept"]
 
 
-def test_regions_are_apart(server: Server, group: str) -> None:
+def test_regions_do_not_share_resources(server: Server, group: str) -> None:
     groups = server.aws("logs", "describe-log-groups", "--region", "ap-south-1")["logGroups"]
     assert group not in [one["logGroupName"] for one in groups]
 

@@ -133,7 +133,7 @@ def test_a_destination_leads_to_a_log_group_of_another_region(
     assert code == "ResourceNotFoundException"
 
 
-def test_a_webhook_stands_for_a_stream(logs: BaseClient, group: str, webhook: Webhook) -> None:
+def test_a_webhook_may_replace_a_stream(logs: BaseClient, group: str, webhook: Webhook) -> None:
     logs.put_subscription_filter(
         logGroupName=group, filterName="f", filterPattern="", destinationArn=KINESIS
     )

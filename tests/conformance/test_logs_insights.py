@@ -329,7 +329,7 @@ def test_an_export_writes_objects(server: Server, logs: BaseClient, group: str) 
     assert [line.split(" ", 1)[1] for line in lines] == ["one", "two"]
 
 
-def test_a_user_without_rights_on_the_group_asks_nothing(
+def test_a_user_without_permission_for_the_group_cannot_query_it(
     server: Server, logs: BaseClient, group: str
 ) -> None:
     put(logs, group, "secret")

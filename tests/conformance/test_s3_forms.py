@@ -110,7 +110,7 @@ def test_uploads_as_boto3_presigns_them(s3: BaseClient) -> None:
     assert s3.get_object(Bucket="forms", Key="up/large")["Body"].read() == large
 
 
-def test_answers_as_the_form_requests(s3: BaseClient) -> None:
+def test_a_form_selects_its_response(s3: BaseClient) -> None:
     def post(**fields: str) -> tuple[int, email.message.Message, str]:
         form = s3.generate_presigned_post(
             "forms",
@@ -320,7 +320,9 @@ def test_a_changed_form_is_refused(
         (5 * MEBIBYTE, 400, "EntityTooLarge"),
     ],
 )
-def test_sizes_hold(s3: BaseClient, size: int, status: int, code: str) -> None:
+def test_size_limits_of_forms_are_enforced(
+    s3: BaseClient, size: int, status: int, code: str
+) -> None:
     form = s3.generate_presigned_post(
         "forms", "sized", Conditions=[["content-length-range", 1, 1000]]
     )

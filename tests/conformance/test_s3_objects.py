@@ -154,7 +154,7 @@ def test_versions_in_the_cli(aws: Callable[..., Answer], s3: BaseClient, bucket:
 # -- pages
 
 
-def test_a_page_by_token_names_no_key_to_start_after(s3: BaseClient, bucket: str) -> None:
+def test_a_page_read_by_token_has_no_start_after(s3: BaseClient, bucket: str) -> None:
     for key in "abcd":
         s3.put_object(Bucket=bucket, Key=key, Body=b"x")
     first = s3.list_objects_v2(Bucket=bucket, StartAfter="a", MaxKeys=1)
@@ -236,7 +236,7 @@ def test_an_unchanged_object_is_named_by_its_etag(s3: BaseClient, bucket: str) -
 # -- parts
 
 
-def test_a_range_beyond_the_end_says_what_there_is(s3: BaseClient, bucket: str) -> None:
+def test_a_range_beyond_the_end_reports_the_size(s3: BaseClient, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"0123456789")
     with pytest.raises(botocore.exceptions.ClientError) as caught:
         s3.get_object(Bucket=bucket, Key="k", Range="bytes=10-20")

@@ -28,7 +28,7 @@ def test_the_session_finds_account_bucket_and_role(
     assert found["data"] == f"s3://{found['bucket']}/digits/train/rows.csv"
 
 
-def test_nothing_needs_the_outside(ran: tuple[dict[str, Any], str, list[str]]) -> None:
+def test_nothing_needs_the_internet(ran: tuple[dict[str, Any], str, list[str]]) -> None:
     assert ran[2] == []
 
 

@@ -25,7 +25,7 @@ def test_the_session_finds_bucket_and_role(ran: tuple[dict[str, Any], str, list[
     )
 
 
-def test_nothing_needs_the_outside(ran: tuple[dict[str, Any], str, list[str]]) -> None:
+def test_nothing_needs_the_internet(ran: tuple[dict[str, Any], str, list[str]]) -> None:
     assert ran[2] == []
 
 
@@ -83,7 +83,7 @@ def test_torchrun_works_with_debians_torch(ran: tuple[dict[str, Any], str, list[
     assert sorted(sums) == ["rank 0 has the sum 3", "rank 1 has the sum 3"], done["log"]
 
 
-def test_a_driver_of_mpi_without_paramiko_says_so(
+def test_an_mpi_driver_without_paramiko_reports_it(
     ran: tuple[dict[str, Any], str, list[str]],
 ) -> None:
     reason = ran[0]["mpi"]["reason"]

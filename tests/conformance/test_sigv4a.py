@@ -324,7 +324,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("name,attempt,answer", HOSTILE, ids=[line[0] for line in HOSTILE])
-def test_each_way_to_be_wrong(
+def test_each_invalid_signature_is_rejected(
     server: Server, bucket: str, name: str, attempt: Callable[..., Any], answer: tuple[int, str]
 ) -> None:
     assert attempt(server, signed(server)) == answer
@@ -466,7 +466,7 @@ HOSTILE_BODIES = [
 @pytest.mark.parametrize(
     "name,trailer,change,answer", HOSTILE_BODIES, ids=[line[0] for line in HOSTILE_BODIES]
 )
-def test_each_way_to_be_wrong_in_chunks(
+def test_each_invalid_chunk_signature_is_rejected(
     server: Server, bucket: str, name: str, trailer: bool, change: Change, answer: tuple[int, str]
 ) -> None:
     changed = []

@@ -225,7 +225,9 @@ def test_metrics_are_read_from_files(server: Server, sagemaker: BaseClient, s3: 
     ) == pytest.approx(0.1)
 
 
-def test_the_contract_inside(sagemaker: BaseClient, s3: BaseClient, logs: BaseClient) -> None:
+def test_the_container_has_the_files_and_variables_of_the_contract(
+    sagemaker: BaseClient, s3: BaseClient, logs: BaseClient
+) -> None:
     name = fresh("contract")
     script = (
         "cat /opt/ml/input/config/hyperparameters.json; echo; echo $TRAINING_JOB_NAME $MY_VARIABLE"
@@ -270,7 +272,7 @@ def test_a_job_reaches_the_api_as_its_role(
     ], "keys of the role; and an unsigned request is refused"
 
 
-def test_names_are_taken_once(sagemaker: BaseClient, s3: BaseClient) -> None:
+def test_names_of_jobs_are_unique(sagemaker: BaseClient, s3: BaseClient) -> None:
     name = fresh("twice")
     sagemaker.create_training_job(**jobs.request(name))
     code, message = refused(sagemaker.create_training_job, **jobs.request(name))

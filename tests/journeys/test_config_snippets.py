@@ -46,7 +46,7 @@ def test_the_pages_have_configs() -> None:
 
 
 @pytest.mark.parametrize("block", CONFIGS, ids=lambda block: f"{block.page}:{block.line}")
-def test_a_config_is_accepted(block: Block, tmp_path: pathlib.Path) -> None:
+def test_a_config_in_the_documents_is_accepted(block: Block, tmp_path: pathlib.Path) -> None:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
         (tmp_path / name).chmod(0o600)

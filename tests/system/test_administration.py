@@ -241,7 +241,7 @@ def test_another_unix_user_gets_a_script_that_needs_no_file_of_the_servers(
     assert "DescribeServer" in json.loads(model.read_text(encoding="utf-8"))["operations"]
 
 
-def test_a_script_is_only_for_those_who_may_read_the_data_directory(shared: Server) -> None:
+def test_only_users_that_may_read_the_data_directory_get_a_script(shared: Server) -> None:
     program = "/tmp/trainyard-program"
     shutil.copy(trainyard_server.PROGRAM, program)
     try:
@@ -385,7 +385,7 @@ def test_the_command_to_hand_over_finds_the_same_server(shared: Server, home: pa
     assert shared.boto("sts", **fay).get_caller_identity()["Arn"].endswith(":user/fay")
 
 
-def test_a_user_who_cannot_be_made_whole_is_not_made(
+def test_a_user_that_cannot_be_made_completely_is_not_made(
     shared: Server, tmp_path: pathlib.Path
 ) -> None:
     run = command(shared)
@@ -433,7 +433,7 @@ def test_users_of_the_config_are_not_removed(shared: Server) -> None:
     assert "[[access_key]] AKIAOWNEROWNEROWNER0 of the server's config" in printed
 
 
-def test_users_are_for_those_who_may(shared: Server) -> None:
+def test_the_commands_for_users_need_permission(shared: Server) -> None:
     ann = {"AWS_ACCESS_KEY_ID": "AKIAANNANNANNANNANN0", "AWS_SECRET_ACCESS_KEY": "ann-secret"}
     run = command(shared)
     for arguments, action in (
@@ -498,7 +498,7 @@ def test_errors_of_the_log_are_in_the_status(start: Callable[..., Server]) -> No
     assert "Last errors\n" in command(server)("status")
 
 
-def test_the_status_is_for_those_who_may(shared: Server) -> None:
+def test_the_status_needs_permission(shared: Server) -> None:
     run = command(shared)
     page = run("user", "add", "poor", "--policies", "AmazonS3FullAccess", "--json")
     made = json.loads(page)

@@ -225,7 +225,7 @@ echo out > /opt/ml/output/data/report.txt
     assert left == {"order.json", "hosts", "agent.log", "alive", "left"}, left
 
 
-def test_a_failure_is_reported_in_the_users_terms(cluster: AgentFixture) -> None:
+def test_a_failure_is_reported_with_the_scripts_exception(cluster: AgentFixture) -> None:
     agent = cluster.start(
         "echo kept > /opt/ml/output/data/x; echo 'no such column: price' > /opt/ml/output/failure;"
         " exit 3"
@@ -407,7 +407,7 @@ def test_traversal_in_keys_is_refused(cluster: AgentFixture) -> None:
     assert last["fault"] == "client" and "would lead out of its directory" in last["message"]
 
 
-def test_a_program_that_is_not_there(cluster: AgentFixture) -> None:
+def test_a_missing_program_is_reported(cluster: AgentFixture) -> None:
     last = cluster.finish(cluster.start("", entrypoint=["/no/such/program"]))
     assert (last["state"], last["fault"]) == ("failed", "client")
     assert "executable file `/no/such/program` not found in $PATH" in last["message"]

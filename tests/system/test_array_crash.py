@@ -83,7 +83,7 @@ def children(batch: BaseClient, array: str) -> dict[int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("reuse", [False, True], ids=["a-host-each", "hosts-used-again"])
-def test_a_server_that_is_killed_amid_an_array(tmp_path: pathlib.Path, reuse: bool) -> None:
+def test_a_server_killed_during_an_array_continues_it(tmp_path: pathlib.Path, reuse: bool) -> None:
     print(f"\nTRAINYARD_SEED={SEED}")
     draw = random.Random(SEED)
     shared = tmp_path / "shared"

@@ -198,7 +198,7 @@ def test_a_job_that_ignores_sigterm_is_killed(cluster: Server) -> None:
     assert done["TrainingJobStatus"] == "Stopped"
 
 
-def test_a_flood_of_output(cluster: Server) -> None:
+def test_heavy_output_does_not_delay_the_end_of_a_job(cluster: Server) -> None:
     """The job prints 1 GB and ends; its last line is stored, and dropped bytes are counted."""
     sagemaker, logs = cluster.boto("sagemaker"), cluster.boto("logs")
     sagemaker.create_training_job(
@@ -247,7 +247,7 @@ def test_out_of_memory_is_named(cluster: Server) -> None:
     ]
 
 
-def test_a_full_disk(tmp_path: pathlib.Path) -> None:
+def test_a_full_disk_rejects_puts_and_keeps_objects(tmp_path: pathlib.Path) -> None:
     """Puts fail with an explanation, acknowledged objects stay, and deleting an object frees
     space."""
     disk = tmp_path / "disk"

@@ -166,7 +166,7 @@ def test_a_small_cache_keeps_what_running_jobs_read(small: Server) -> None:
     assert "the cache is too small" in cache(small, "warm", "s3://yard/", code=1)
 
 
-def test_a_warm_on_a_full_disk_says_so(small: Server) -> None:
+def test_warming_a_full_disk_reports_it(small: Server) -> None:
     blocks = pathlib.Path(small.data, "images.blocks")
     put(small, "full/a")
     with open(blocks / "filler", "wb") as filler:

@@ -535,7 +535,7 @@ def test_a_killed_server_continues_and_submits_nothing_twice(
     assert sorted(job["TrainingJobName"] for job in there) == ["killed-3", "killed-4", "killed-5"]
 
 
-def test_a_campaign_from_before_there_were_ids_continues(
+def test_a_campaign_from_an_earlier_version_without_ids_continues(
     catalogue: Server, place: pathlib.Path
 ) -> None:
     cluster(

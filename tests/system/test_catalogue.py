@@ -153,7 +153,7 @@ def test_a_superuser_is_refused_and_queries_may_have_a_role_of_their_own(
         running.clean()
 
 
-def test_its_rows_become_jobs_and_objects_become_rows(
+def test_objects_become_rows_and_rows_become_jobs(
     server: Server, postgres: Postgres, tmp_path: pathlib.Path
 ) -> None:
     s3 = server.boto("s3")

@@ -180,7 +180,7 @@ print([len(record) for record in records(read_epoch('both', 0))])
     ]
 
 
-def test_a_second_opinion_on_records(cluster: Server, tmp_path: pathlib.Path) -> None:
+def test_dmlcs_reader_reads_the_records(cluster: Server, tmp_path: pathlib.Path) -> None:
     """dmlc's reader reads back every byte, also if a payload contains RecordIO's magic."""
     magic = struct.pack("<I", 0xCED7230A)
     payloads = [b"", b"1", b"12345678", magic, b"abcd" + magic * 3, os.urandom(100_001), b"\n"]

@@ -106,7 +106,7 @@ def attempts(cluster: Server) -> list[str]:
     return found
 
 
-def test_a_stopped_job_keeps_its_last_word(cluster: Server) -> None:
+def test_a_stopped_job_keeps_its_last_output(cluster: Server) -> None:
     start(
         cluster,
         "stopped",
@@ -118,7 +118,7 @@ def test_a_stopped_job_keeps_its_last_word(cluster: Server) -> None:
     assert content(cluster, "stopped/last") == b"saved\n"
 
 
-def test_hosts_share_one_place(cluster: Server) -> None:
+def test_hosts_share_one_directory(cluster: Server) -> None:
     cluster.boto("s3").put_object(Bucket="yard", Key="shared/algo-9", Body=b"")
     meet = """python3 -c "
 import os, socket, time

@@ -143,7 +143,7 @@ def test_a_single_node_is_a_gang(batch: BaseClient, queue: str, cli: CommandLine
     assert cli("logs", "-f", "single").stdout == "single#0 | alone\n"
 
 
-def test_every_command_takes_ids_and_unique_names(
+def test_every_command_accepts_ids_and_unique_names(
     batch: BaseClient, queue: str, cli: CommandLine
 ) -> None:
     script = f"trap 'exit 0' TERM; {WAITS}"
@@ -196,7 +196,9 @@ def test_a_child_of_an_array_is_stopped_alone(
     assert "1 of 2 succeeded, 1 failed" in row(cli, "--name", "half")
 
 
-def test_a_stopped_job_says_by_whom(batch: BaseClient, queue: str, cli: CommandLine) -> None:
+def test_a_stopped_job_shows_who_stopped_it(
+    batch: BaseClient, queue: str, cli: CommandLine
+) -> None:
     waits, reasoned = (submit(batch, queue, name, WAITS) for name in ("hers", "its_own_reason"))
     runs(batch, waits, reasoned)
     iam = cli.server.boto("iam")

@@ -64,9 +64,7 @@ def run(server: Server, name: str, script: str, **more: Any) -> list[str]:
     return jobs.log_lines(server.boto("logs"), name)
 
 
-def test_the_outside_is_reached_as_the_config_says(
-    start: Callable[..., Server], outside: None
-) -> None:
+def test_egress_follows_the_config(start: Callable[..., Server], outside: None) -> None:
     server = start(CONFIG)
     server.boto("s3").create_bucket(Bucket="yard")
     get = (

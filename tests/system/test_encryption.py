@@ -144,7 +144,7 @@ def test_traffic_of_hosts_is_unreadable(start: Callable[..., Server], encrypted:
     )
 
 
-def test_a_killed_agent_takes_its_tunnel_along(start: Callable[..., Server]) -> None:
+def test_a_killed_agent_leaves_no_tunnel(start: Callable[..., Server]) -> None:
     server = start(
         "[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 32.0\n[jobs]\nstop_grace_seconds = 1\n"
     )
@@ -192,7 +192,7 @@ def test_a_killed_agent_takes_its_tunnel_along(start: Callable[..., Server]) -> 
     )
 
 
-def test_a_machine_that_cannot_says_so(
+def test_a_machine_without_wireguard_is_reported(
     start: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
     for name in os.listdir("/usr/bin"):

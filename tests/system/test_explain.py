@@ -87,7 +87,7 @@ def explained(server: Server, name: str, key: tuple[str, str] = OWNER) -> dict[s
     return wait_for(planned, f"an explanation of {name}")
 
 
-def test_it_tells_why_a_job_waits_and_what_helps(server: Server, waiting: str) -> None:
+def test_explain_shows_why_a_job_waits_and_what_would_help(server: Server, waiting: str) -> None:
     answer = explained(server, waiting)
     assert "held by training-job/holds (4)" in answer["WaitReason"]
     assert answer["Waiting"] and answer["Complete"]
@@ -148,7 +148,7 @@ def test_types_that_it_names_can_be_requested(server: Server, waiting: str) -> N
 
 
 # Last: it ends the job that the others wait for.
-def test_the_advice_is_true(server: Server, waiting: str) -> None:
+def test_the_advice_is_correct(server: Server, waiting: str) -> None:
     sagemaker = server.boto("sagemaker")
     stop = next(
         one for one in explained(server, waiting)["Changes"] if one["Kind"] == "StopRunningJob"

@@ -199,7 +199,7 @@ open(path, 'a').write('more')
     wait_for(lambda: own not in mounts_of_all(), "the end of the mounts")
 
 
-def test_a_failed_read_has_a_line(cluster: Server) -> None:
+def test_a_failed_read_is_reported_in_the_log(cluster: Server) -> None:
     s3 = cluster.boto("s3")
     s3.put_object(Bucket="yard", Key="gone/a", Body=LARGE)
     s3.put_object(Bucket="yard", Key="gone/z", Body=b"old")

@@ -83,7 +83,7 @@ def test_probes_and_metrics(start: Callable[..., Server]) -> None:
         )
 
 
-def test_a_rate_is_of_one_user_and_follows_the_config(start: Callable[..., Server]) -> None:
+def test_rate_limits_apply_per_user_and_can_be_reloaded(start: Callable[..., Server]) -> None:
     keys = "\n".join(
         f'[[access_key]]\nid = "AKIA{user}"\nsecret = "secret-{user}"\nuser = "{user}"'
         for user in ("ALICE", "BOB")
@@ -127,7 +127,7 @@ def connect(server: Server) -> ssl.SSLSocket:
     return context.wrap_socket(plain, server_hostname=host)
 
 
-def test_a_certificate_that_is_about_to_end_is_renewed_without_a_restart(
+def test_a_certificate_is_renewed_before_its_expiry_without_a_restart(
     start: Callable[..., Server],
 ) -> None:
     server = start("[jobs]\nstop_grace_seconds = 2\n")

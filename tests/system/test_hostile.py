@@ -325,7 +325,7 @@ def test_requests_are_refused(server: Server, outside: world.World, attack: Atta
     table.check(attack, Outcome(f"{status} {code_of(text)}", record))
 
 
-def test_a_presigned_url_ends(outside: world.World) -> None:
+def test_a_presigned_url_expires(outside: world.World) -> None:
     target = "?".join(outside.presigned("get_object", seconds=1))
 
     def ended() -> bool:

@@ -176,7 +176,7 @@ def fail_train(server: Server, name: str, image: str) -> tuple[str, list[str]]:
     return done["FailureReason"], jobs.log_lines(server.boto("logs"), name)
 
 
-def test_an_image_of_aws_that_cannot_be_had(start: Callable[..., Server]) -> None:
+def test_an_unavailable_image_of_aws_fails_the_job(start: Callable[..., Server]) -> None:
     server = start()
     server.boto("s3").create_bucket(Bucket="yard")
     reason, printed = fail_train(server, "built-in", AWS)
@@ -191,7 +191,7 @@ def test_an_image_of_aws_that_cannot_be_had(start: Callable[..., Server]) -> Non
     assert "skopeo" in " ".join(printed), "all that the tool said is in the log"
 
 
-def test_an_image_that_its_layout_does_not_have(
+def test_an_image_missing_in_its_layout_fails_the_job(
     start: Callable[..., Server], tmp_path: pathlib.Path
 ) -> None:
     server = start()

@@ -142,7 +142,7 @@ def test_gpus_are_handed_out_whole(start: Callable[..., Server], devices: list[s
         sagemaker.stop_training_job(TrainingJobName=name)
 
 
-def test_a_volume_holds_what_was_asked_for(
+def test_a_volume_has_the_requested_size(
     start: Callable[..., Server], tmp_path: pathlib.Path
 ) -> None:
     server = start()

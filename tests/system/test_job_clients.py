@@ -62,7 +62,9 @@ def test_debians_boto3_and_cli_reach_this_server(start: Callable[..., Server]) -
     assert kept == b"bytes of the cli\n"
 
 
-def test_images_have_the_same_file(start: Callable[..., Server], tmp_path: pathlib.Path) -> None:
+def test_the_containers_of_images_have_the_same_file(
+    start: Callable[..., Server], tmp_path: pathlib.Path
+) -> None:
     layout = oci.Layout(tmp_path / "layout")
     layout.image("v1", [oci.base()], {"Env": ["PATH=/bin"]})
     layout.image("own", [oci.base()], {"Env": ["PATH=/bin", "AWS_DATA_PATH=/mine"]})

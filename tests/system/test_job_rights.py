@@ -55,7 +55,7 @@ def prepare(server: Server) -> BaseClient:
     return s3
 
 
-def test_open_roles_do_as_before(start: Callable[..., Server]) -> None:
+def test_open_roles_keep_their_permissions(start: Callable[..., Server]) -> None:
     server = start('roles = "open"\n' + MACHINE + "[jobs]\nstop_grace_seconds = 1\n")
     prepare(server)
     replies = tried(

@@ -172,7 +172,9 @@ def test_nodes_meet_and_the_job_is_its_main_node(
     )
 
 
-def test_a_childs_death_is_its_own(cluster: Server, batch: BaseClient, queue: str) -> None:
+def test_the_death_of_a_child_does_not_affect_others(
+    cluster: Server, batch: BaseClient, queue: str
+) -> None:
     script = (
         "if [ $AWS_BATCH_JOB_NODE_INDEX = 1 ]; then exit 3; fi; while [ ! -e"
         " /fsx/over-$AWS_BATCH_JOB_ID ]; do sleep 0.1; done"
@@ -281,7 +283,7 @@ def test_a_terminated_job_ends_on_all_nodes(cluster: Server, batch: BaseClient, 
     )
 
 
-def test_a_server_that_dies_meanwhile_lets_the_nodes_meet_all_the_same(
+def test_nodes_find_each_other_although_the_server_is_killed(
     start: Callable[..., Server], fsx: pathlib.Path
 ) -> None:
     server = start(

@@ -283,7 +283,7 @@ require_tls = false
             server.clean()
 
 
-def test_a_command_of_the_configuration(tmp_path: pathlib.Path) -> None:
+def test_a_command_of_the_configuration_gets_notifications(tmp_path: pathlib.Path) -> None:
     script = tmp_path / "keep"
     script.write_text(f"#!/bin/sh\ncat >> {tmp_path}/kept\n")
     script.chmod(0o755)

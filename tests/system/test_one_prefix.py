@@ -246,7 +246,7 @@ def test_the_prefix_is_listed_and_read(ann: User, program: str, tmp_path: pathli
 
 
 @pytest.mark.parametrize("name,words,action,resource", REFUSED, ids=[line[0] for line in REFUSED])
-def test_everything_else_is_refused(
+def test_all_other_requests_are_rejected(
     server: Server, ann: User, name: str, words: list[str], action: str | None, resource: str | None
 ) -> None:
     done = ann.aws(TODAYS_AWS, *words)
@@ -274,7 +274,7 @@ def test_urls_of_the_user_have_the_users_rights(server: Server, ann: User) -> No
     assert read(ann.aws(TODAYS_AWS, "s3", "presign", "s3://other/any").stdout.strip()) == 403
 
 
-def test_nothing_was_changed(server: Server, ann: User) -> None:
+def test_the_attacks_changed_nothing(server: Server, ann: User) -> None:
     s3 = server.boto("s3")
     assert [one["Key"] for one in s3.list_objects_v2(Bucket="team")["Contents"]] == [
         "ann/a",

@@ -179,7 +179,7 @@ END
 """
 
 
-def test_processes_are_limited_all_the_same(server: Server) -> None:
+def test_processes_are_limited_without_delegated_groups(server: Server) -> None:
     run(server, "crowd", CROWD)
     assert said_by_job(server, "crowd") == ["refused can't start new thread True"]
 
@@ -353,7 +353,7 @@ def test_jobs_outlive_the_server_and_nothing_outlives_them(
     wait_for(lambda: not rest(), "the namespace holder to end with the last server")
 
 
-def test_the_outside_is_reached_through_slirp4netns(
+def test_egress_goes_through_slirp4netns(
     user: User, start_as: Callable[..., Server], outside: None, tun: Callable[..., list[str]]
 ) -> None:
     server = start_as(

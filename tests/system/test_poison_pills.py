@@ -506,7 +506,7 @@ def answer_to(server: Server, head: bytes) -> bytes:
         return connection.recv(4096)
 
 
-def test_lengths_that_are_none(start: Callable[..., Server]) -> None:
+def test_invalid_lengths_are_rejected(start: Callable[..., Server]) -> None:
     server = start(MACHINE)
     for pill in (*pills.TEXT_PILLS[2:], "+1", "0x10", "1, 2", " ", ""):
         for head in (

@@ -327,7 +327,7 @@ def test_after_a_kill_it_continues_with_the_same_rights(home: Server) -> None:
     assert seen["StartedBy"] == ANN_ARN
 
 
-def test_a_right_that_is_taken_away_stops_it(home: Server, there: Server) -> None:
+def test_a_revoked_permission_stops_a_campaign(home: Server, there: Server) -> None:
     sagemaker = home.boto("sagemaker")
     query = "SELECT 'a' AS name UNION ALL SELECT 'b'"
     try:

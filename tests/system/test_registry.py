@@ -103,7 +103,7 @@ def test_a_name_with_a_tag(cluster: Server, registry: oci.Registry, layout: oci.
     )
 
 
-def test_only_changed_layers_move(
+def test_only_changed_layers_are_transferred(
     cluster: Server, registry: oci.Registry, layout: oci.Layout
 ) -> None:
     layout.image("v2", [LOWEST, MIDDLE, highest("two")])
@@ -142,7 +142,9 @@ def test_entrypoints_and_arguments(
         assert jobs.log_lines(cluster.boto("logs"), f"entry-{name}") == [words]
 
 
-def test_a_digest_says_which(cluster: Server, registry: oci.Registry, layout: oci.Layout) -> None:
+def test_an_image_can_be_named_by_its_digest(
+    cluster: Server, registry: oci.Registry, layout: oci.Layout
+) -> None:
     digest = layout.image("pinned", [LOWEST, MIDDLE, highest("pinned")])
     image = registry.push(layout, "pinned", "team/pinned").rsplit(":", 1)[0]
     assert run(cluster, "pinned", f"{image}:ignored@{digest}")["TrainingJobStatus"] == "Completed"
@@ -191,7 +193,7 @@ def test_a_missing_image_is_the_users_fault(cluster: Server, registry: oci.Regis
     ), done["FailureReason"]
 
 
-def test_old_images_go_when_no_job_uses_them(
+def test_unused_images_are_removed(
     start: Callable[..., Server], registry: oci.Registry, layout: oci.Layout
 ) -> None:
     server = start("[jobs]\nimages_gib_max = 0\nstop_grace_seconds = 1\n")

@@ -131,7 +131,7 @@ class Hanging(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_a_receiver_that_hangs_hurts_nothing_else(start: Callable[..., Server]) -> None:
+def test_a_hanging_receiver_affects_nothing_else(start: Callable[..., Server]) -> None:
     hanging = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hanging)
     thread = threading.Thread(target=hanging.serve_forever)
     thread.start()

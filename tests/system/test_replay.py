@@ -100,7 +100,7 @@ def recorded_waits(server: Server) -> dict[str, int]:
     return waits
 
 
-def test_as_it_is_equals_what_was_recorded(server: Server) -> None:
+def test_a_replay_without_changes_equals_the_record(server: Server) -> None:
     answer = replayed(server)
     assert [one["Name"] for one in answer["Outcomes"]] == ["recorded", "as it is"]
     assert answer["Jobs"] == len(NAMES)
@@ -141,7 +141,7 @@ def test_the_page_shows_a_column_for_each(server: Server) -> None:
         assert text in page, page
 
 
-def test_the_owner_of_no_right_learns_nothing(server: Server) -> None:
+def test_a_user_without_permissions_learns_nothing(server: Server) -> None:
     refused = cli(server, "replay", key=BOB, code=1)
     assert "not authorized to perform: trainyard:ReplayJobs" in refused
     # ann may replay, and may describe no job.

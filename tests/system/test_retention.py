@@ -18,7 +18,7 @@ def streams(server: Server) -> set[str]:
     }
 
 
-def test_logs_go_after_the_days_that_the_config_gives_them(tmp_path: pathlib.Path) -> None:
+def test_logs_are_removed_after_the_configured_days(tmp_path: pathlib.Path) -> None:
     server = Server(tmp_path / "data").start()
     try:
         logs = server.boto("logs")

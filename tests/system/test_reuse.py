@@ -114,7 +114,7 @@ def host_of(job: dict[str, Any]) -> list[str]:
 HOST = "echo host $(md5sum < /proc/net/fib_trie); "
 
 
-def test_a_host_serves_one_after_another(server: Server, batch: BaseClient) -> None:
+def test_a_host_runs_one_job_after_another(server: Server, batch: BaseClient) -> None:
     done = run(
         server,
         batch,
@@ -172,7 +172,7 @@ def test_other_shapes_and_failures_get_a_new_host(server: Server, batch: BaseCli
     assert host_of(failed[0]) != host_of(failed[1])
 
 
-def test_a_command_that_is_not_there(server: Server, batch: BaseClient) -> None:
+def test_a_missing_command_fails_the_job(server: Server, batch: BaseClient) -> None:
     job = batch.submit_job(
         jobName="one",
         jobQueue="kept",

@@ -176,7 +176,7 @@ def test_dead_agents_and_machines_of_a_spot_job_are_replaced(
     jobs.wait_until(sagemaker, name)
 
 
-def test_others_are_retried_as_often_as_they_asked_for(
+def test_other_jobs_are_retried_as_often_as_requested(
     cluster: Server, sagemaker: BaseClient
 ) -> None:
     name = fresh("retried")
@@ -196,7 +196,7 @@ def test_others_are_retried_as_often_as_they_asked_for(
     assert phases(done).count("Training") == 2
 
 
-def test_the_agent_sees_to_the_time_while_the_server_is_away(
+def test_the_agent_enforces_the_time_limit_while_the_server_is_not_running(
     cluster: Server, sagemaker: BaseClient
 ) -> None:
     name = fresh("alone")

@@ -6,7 +6,7 @@ from tests import jobs, trainyard_server
 from tests.trainyard_server import Server
 
 
-def test_a_job_that_hangs_says_so(start: Callable[..., Server]) -> None:
+def test_the_status_of_a_hanging_job_says_so(start: Callable[..., Server]) -> None:
     server = start("[jobs]\nstalled_after_seconds = 2\nstop_grace_seconds = 1\n")
     server.boto("s3").create_bucket(Bucket="yard")
     sagemaker = server.boto("sagemaker")

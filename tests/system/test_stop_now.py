@@ -73,7 +73,7 @@ def test_a_job_that_is_already_stopping_ends_at_once(server: Server) -> None:
     assert cli(server, "stop", "stopping", "--now", "--wait") == "stopping has ended: Stopped\n"
 
 
-def test_a_batch_job_says_by_whom_it_was_killed(server: Server) -> None:
+def test_a_batch_job_shows_who_terminated_it(server: Server) -> None:
     batch = server.boto("batch")
     job = nodes.submit(
         batch, nodes.make_queue(batch, 2), nodes.container(STUBBORN), jobName="stubborn"

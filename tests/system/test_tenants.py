@@ -506,7 +506,7 @@ def test_the_requests_belong_to_the_server(
 
 
 @pytest.mark.parametrize("tenant", TENANTS)
-def test_every_operation_is_refused_to_the_others_key(
+def test_the_key_of_the_other_tenant_is_denied_every_operation(
     server: Server, residents: dict[str, dict[str, Any]], tenant: str
 ) -> None:
     caller = Caller(server.env["AWS_ENDPOINT_URL"], KEYS[OTHER[tenant]])
@@ -515,7 +515,7 @@ def test_every_operation_is_refused_to_the_others_key(
         expect_refused(name, status, code_of(text), text, tenant)
 
 
-def test_every_operation_is_refused_to_the_others_jobs(
+def test_jobs_of_the_other_tenant_are_denied_every_operation(
     server: Server, residents: dict[str, dict[str, Any]]
 ) -> None:
     with open(os.path.join(ROOT, "tests", "hostile", "signer.py"), encoding="utf-8") as file:
@@ -571,7 +571,7 @@ def test_containers_do_not_reach_each_other(
             check(attack, Outcome(answers[attack.name], answers[attack.name]))
 
 
-def test_lists_show_ones_own(server: Server, residents: dict[str, dict[str, Any]]) -> None:
+def test_lists_show_the_callers_jobs(server: Server, residents: dict[str, dict[str, Any]]) -> None:
     for tenant in TENANTS:
         logs, s3 = client(server, tenant, "logs"), client(server, tenant, "s3")
         streams = [

@@ -279,7 +279,7 @@ def test_files_that_cannot_be_read_do_not_hide_the_metrics(
     ]
 
 
-def test_an_unusable_place_is_reported_before_the_job_runs(server: Server) -> None:
+def test_an_unusable_location_is_reported_before_the_job_runs(server: Server) -> None:
     submit_writer(server, "board-4", "true", S3OutputPath="s3://absent/board")
     done = jobs.wait_until(server.boto("sagemaker"), "board-4")
     assert done["FailureReason"] == (

@@ -216,7 +216,7 @@ def test_the_status_is_never_older_than_the_log(server: Server, tmp_path: pathli
     server.boto("sagemaker").stop_training_job(TrainingJobName="ahead")
 
 
-def test_an_address_in_use_is_said_once(server: Server, tmp_path: pathlib.Path) -> None:
+def test_an_address_in_use_is_reported_once(server: Server, tmp_path: pathlib.Path) -> None:
     address = server.env["AWS_ENDPOINT_URL"].split("//")[1]
     printed = run(server, "serve", "--data", str(tmp_path), "--listen", address, code=1)
     assert printed.count("Address already in use") == 1 and printed.count("listening on") == 1, (
@@ -253,7 +253,7 @@ def test_json_is_the_raw_api_response(server: Server, command: str) -> None:
     ],
     ids=["argument", "duration", "status", "command"],
 )
-def test_mistakes_say_what_to_type(
+def test_errors_say_what_to_type(
     server: Server, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     assert message in run(server, *arguments, code=code)

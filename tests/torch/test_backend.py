@@ -54,7 +54,7 @@ def test_a_sender_that_dies_is_named_by_a_receive_from_any_rank(transport: str) 
 
 
 @each_transport
-def test_a_peer_that_comes_late_keeps_no_other_from_the_store(transport: str) -> None:
+def test_a_late_peer_does_not_block_others_from_the_store(transport: str) -> None:
     port = socket.create_server(("127.0.0.1", 0))
     meet_at = f"tcp://127.0.0.1:{port.getsockname()[1]}"
     port.close()
@@ -97,7 +97,7 @@ def test_other_types_and_sizes_are_refused_with_an_explanation() -> None:
     assert ranks.run("refusals", 2) == ["good"] * 2
 
 
-def test_the_same_bits_in_every_run() -> None:
+def test_every_run_gives_the_same_bits() -> None:
     runs = [ranks.start("ddp", 2, TRAINYARD_DETERMINISTIC="1") for _ in range(2)]
     assert len({rank["digest"] for run in runs for rank in ranks.finish(run)}) == 1
 
@@ -109,7 +109,7 @@ def test_tensors_reduced_repeatedly_are_shared_in_place() -> None:
     assert ranks.run("in_place", 2, TRAINYARD_IN_PLACE="0") == [[0, 0, 0]] * 2
 
 
-def test_a_hook_that_starts_more_while_one_ends() -> None:
+def test_a_communication_hook_may_start_collectives_while_one_ends() -> None:
     results = ranks.run("ddp", 2, arguments=["powersgd"])
     assert results[0]["digest"] == results[1]["digest"]
 

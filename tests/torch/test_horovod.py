@@ -250,9 +250,7 @@ def test_every_name_of_horovod_is_there() -> None:
         ),
     ],
 )
-def test_names_are_where_scripts_look_for_them_and_take_what_they_pass(
-    place: str, names: str
-) -> None:
+def test_the_names_and_parameters_that_scripts_use_exist(place: str, names: str) -> None:
     module, name = place.rsplit(".", 1)
     found = getattr(importlib.import_module(module), name)
     assert set(names.split()) - set(inspect.signature(found).parameters if names else ()) == set()

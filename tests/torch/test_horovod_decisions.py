@@ -110,7 +110,9 @@ def test_unclear_environments_are_rejected(
 
 
 @pytest.mark.parametrize("value", ["", "0", "false", "False", "NO", "off", "1", "yes", "ture"])
-def test_a_switch_is_read_alike_everywhere(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_switches_are_parsed_the_same_everywhere(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
     wanted = value in ("1", "yes", "ture")  # what is not understood leaves no run open
     variables = {"TRAINYARD_ENCRYPT": value, "TRAINYARD_SECRET": "between us"}
     monkeypatch.setenv("HOROVOD_AUTOTUNE", value)
@@ -125,7 +127,7 @@ def test_a_switch_is_read_alike_everywhere(monkeypatch: pytest.MonkeyPatch, valu
         assert not launch.read(variables, "").encrypt
 
 
-def test_hosts_in_both_notations() -> None:
+def test_hosts_are_accepted_in_both_notations() -> None:
     assert hosts.parse("a:2, b:4,[::1]:3") == [
         hosts.Host("a", 2),
         hosts.Host("b", 4),
@@ -223,7 +225,7 @@ def test_a_host_that_shrinks_is_not_filled_beyond_its_slots() -> None:
     assert names(fleet.to_start(20)) == ["a/0 #3"]
 
 
-def test_a_host_that_fails_again_and_again_is_given_up_and_tried_later() -> None:
+def test_a_host_that_fails_repeatedly_is_excluded_and_retried_later() -> None:
     fleet = elastic.Fleet(most=9, cooldown=(10, 15))
     fleet.hosts_are([hosts.Host("a", 3)])
     assert [fleet.ended(worker.name, True, 0) for worker in fleet.to_start(0)] == [None, None, "a"]
@@ -239,7 +241,7 @@ def test_a_host_that_fails_again_and_again_is_given_up_and_tried_later() -> None
     )
 
 
-def test_hosts_that_go_and_return() -> None:
+def test_hosts_may_leave_and_return() -> None:
     fleet = elastic.Fleet(most=9)
     assert fleet.hosts_are([hosts.Host("a", 1), hosts.Host("b", 1)]) == ([], [])
     fleet.to_start(0)

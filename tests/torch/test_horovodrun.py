@@ -115,9 +115,7 @@ def test_ranks_are_started_and_their_lines_carry_their_rank(
     assert os.path.getsize(tmp_path / "timeline") > 0
 
 
-def test_output_goes_into_files_when_wanted(
-    start: Callable[..., Run], tmp_path: pathlib.Path
-) -> None:
+def test_output_can_be_written_to_files(start: Callable[..., Run], tmp_path: pathlib.Path) -> None:
     code, said = start(
         "-np",
         "2",
@@ -215,7 +213,7 @@ WATCHER = [sys.executable, "-I", "-S", watcher.__file__]
 
 
 # Killed before the watcher knew, or after: in neither case a command runs unwatched.
-def test_no_command_begins_after_its_launcher_is_gone(tmp_path: pathlib.Path) -> None:
+def test_no_command_begins_after_its_launcher_has_ended(tmp_path: pathlib.Path) -> None:
     for confirmed in (False, True):
         file = tmp_path / str(confirmed)
         gate = subprocess.Popen(
@@ -229,7 +227,7 @@ def test_no_command_begins_after_its_launcher_is_gone(tmp_path: pathlib.Path) ->
     assert missing.returncode == 127 and b"/no/such: No such file" in missing.stderr
 
 
-def test_the_watcher_leaves_alone_what_is_gone() -> None:
+def test_the_watcher_ignores_ended_processes() -> None:
     ours = [subprocess.Popen(["sleep", "1000"], start_new_session=True) for _ in range(2)]
     try:
         lines = "".join(f"+ {each.pid} local place {each.pid}\n" for each in ours)
@@ -468,7 +466,7 @@ def test_fewer_than_the_minimum_wait_until_a_host_comes(
     assert code == 0 and len(set(finals(said))) == 1 and len(finals(said)) == 2, said
 
 
-def test_a_script_that_never_holds_is_given_up(start: Callable[..., Run]) -> None:
+def test_a_host_whose_script_always_fails_is_given_up(start: Callable[..., Run]) -> None:
     code, said = start("-np", "1", "--min-np", "1", "sh", "-c", "exit 5").finish()
     assert code == 1 and "host localhost is given up" in said and "exit code 5" in said, said
 

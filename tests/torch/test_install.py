@@ -121,7 +121,7 @@ print(json.dumps({name: about(name) for name in names}))
 """
 
 
-def test_the_metadata_of_the_three_is_whole(installed: pathlib.Path) -> None:
+def test_the_metadata_of_the_three_distributions_is_complete(installed: pathlib.Path) -> None:
     run = python(installed, METADATA)
     about = json.loads(run.stdout) if run.returncode == 0 else pytest.fail(run.stderr)
     version = about["trainyard"]["version"]

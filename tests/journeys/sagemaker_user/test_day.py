@@ -148,7 +148,7 @@ def test_in_the_afternoon_she_mistypes(ana: Person) -> None:
     )
 
 
-def test_with_a_job_file_nothing_is_uploaded_in_vain(ana: Person) -> None:
+def test_an_invalid_job_file_uploads_nothing(ana: Person) -> None:
     ana.write_file(
         "job.toml",
         """
