@@ -236,7 +236,7 @@ def sum_after_rendezvous() -> None:
     refused(wrong, b"trainyard_join.rendezvous", b"HOST:PORT")
     wrong.rendezvous = None
     refused(wrong, b"no hosts and no rendezvous")
-    # A list of addresses is not combined with anything else.
+    # A list of addresses excludes all other options.
     wrong.hosts = (ctypes.c_char_p * 2)(b"127.0.0.1", b"127.0.0.1")
     wrong.ports = (ctypes.c_uint16 * 2)(port, port + 1)
     for rendezvous, from_launcher in ((place, 0), (b"/tmp", 0), (None, 1)):
@@ -303,7 +303,7 @@ def sum_forever() -> None:
         if rounds == 3:
             print("works", flush=True)
     print("ended:", message.value.decode(), flush=True)
-    # As a program that has heard of it and continues with something else; it is killed.
+    # As a program that was notified and continues with other work; it is killed.
     sys.stdin.read()
 
 

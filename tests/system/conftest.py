@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-# They load the machine to its limits, look for what others left on it, count what runs on it, or
-# kill at moments that another test's load would move.
+# These files load the machine to its limits, search it for leftovers, count its processes, or
+# kill at times that the load of other tests would change.
 ALONE = {
     "test_agent.py",
     "test_array_crash.py",

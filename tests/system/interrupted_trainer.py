@@ -19,7 +19,7 @@ import time
 
 CHECKPOINT_STEPS = 20
 STEP_SECONDS = 0.01
-PADDING_BYTES = 12_000_000  # so that bringing a checkpoint over takes a while
+PADDING_BYTES = 12_000_000  # so that copying a checkpoint takes a while
 MODEL_BYTES = 80_000_000  # and the model, too
 PRIME = (1 << 61) - 1
 PLACE = "/opt/ml/checkpoints"
@@ -102,7 +102,7 @@ def main() -> None:
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else None
     link = peer()
     step, weights = newest() if FIRST else (0, [5, 6, 7, 8])
-    # Who starts again starts where algo-1 does: its weights are the state of both.
+    # A host that starts again starts where algo-1 does, whose weights are the state of both.
     step = step if FIRST else receive(link)
     if FIRST:
         link.sendall(struct.pack("<Q", step))

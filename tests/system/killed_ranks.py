@@ -14,7 +14,7 @@ from typing import Any
 RANK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "collectives_rank.py")
 RANKS = 3
 LISTENS = "0A"  # in /proc/net/tcp
-# Ranks in PID namespaces of their own see each other's memory no more than those on two hosts do.
+# Ranks in separate PID namespaces cannot see each other's memory, like ranks on two hosts.
 APART = ["unshare", "--pid", "--fork", "--kill-child"]
 WAYS = {"shared memory": ([], "0"), "tcp": (APART, "0"), "tls, two sockets": (APART, "1")}
 
@@ -74,7 +74,7 @@ def more(after: dict[str, set[Any]], before: dict[str, set[Any]]) -> dict[str, i
 
 def kill_all_but_us() -> None:
     """Kills all ranks without notice, as the kernel's OOM killer would."""
-    os.kill(-1, signal.SIGKILL)  # of this namespace, this process excepted
+    os.kill(-1, signal.SIGKILL)  # all processes of this namespace except this one
 
 
 def play(library: str, way: str, first: int | None, port: int) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def play(library: str, way: str, first: int | None, port: int) -> dict[str, Any]
         rank.wait()
         rank.stdin.close()
         rank.stdout.close()
-    while True:  # those of their namespaces that are ours now
+    while True:  # orphans of their namespaces, which this process inherits
         try:
             os.waitpid(-1, 0)
         except ChildProcessError:

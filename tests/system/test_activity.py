@@ -97,7 +97,7 @@ def test_a_rank_that_hangs_is_seen_by_its_last_output_and_collective(
         now = activity()
         if set(now) != {"all", 0, 1}:
             return False
-        # Reports are up to five seconds apart, so ages below that say nothing.
+        # Reports are up to five seconds apart, so smaller ages are not meaningful.
         return (
             now[1].get("SecondsSinceOutput", 0) > 10
             and all(now[rank].get("SecondsSinceCollective", 0) > 10 for rank in (0, 1))

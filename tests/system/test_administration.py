@@ -18,7 +18,7 @@ from tests.calls import refused
 from tests.trainyard_server import Server, wait_for
 
 WAIT = trainyard_server.WAIT_SECONDS_MAX
-ORDINARY_USER = 65534  # an ordinary user of every machine
+ORDINARY_USER = 65534  # an ordinary user that every machine has
 OWNER = "[[access_key]]\nid = 'AKIAOWNEROWNEROWNER0'\nsecret = 'owner-secret'\n"
 ANN = "[[access_key]]\nid = 'AKIAANNANNANNANNANN0'\nsecret = 'ann-secret'\nuser = 'ann'\n"
 TEAM = (

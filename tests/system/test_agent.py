@@ -221,7 +221,7 @@ echo out > /opt/ml/output/data/report.txt
     }
     assert cluster.archive("models/digits/output/output.tar.gz") == {"report.txt": b"out\n"}
     left = set(os.listdir(cluster.directory / "0"))
-    # "left": it ended in order
+    # "left": it ended normally
     assert left == {"order.json", "hosts", "agent.log", "alive", "left"}, left
 
 
@@ -284,7 +284,7 @@ def test_a_process_without_a_handler_ends_at_once(cluster: AgentFixture) -> None
 
 
 def test_a_script_below_shells_gets_the_stop_and_its_grace(cluster: AgentFixture) -> None:
-    # Shells without a handler, and a script with one.
+    # Shells without a handler start a script with one.
     script = (
         "trap 'sleep 1; echo saved; echo m > /opt/ml/model/m; exit 4' TERM; echo ready;"
         " while :; do sleep 0.1; done"
@@ -335,7 +335,7 @@ def test_agents_survive_an_outage_of_the_server(cluster: AgentFixture) -> None:
     )
     wait_for(lambda: "before" in cluster.server.lines, "the process to run")
     cluster.server.go_away()
-    # As the agent sees it: a job's volume is mounted for its agent only.
+    # The path in the agent's namespace: a job's volume is mounted for its agent only.
     open(f"/proc/{agent.pid}/root{cluster.directory}/0/ml/model/go", "w", encoding="utf-8").close()
     wait_for(
         lambda: ("out", "models/digits/output/model.tar.gz") in cluster.store.objects, "the upload"
@@ -372,8 +372,8 @@ def test_a_gigabyte_of_log_neither_blocks_nor_fills(cluster: AgentFixture) -> No
     last = cluster.finish(agent)
     assert last["state"] == "finished"
     assert cluster.server.lines[-1] == "done"
-    # Points of the host's use may go with the lines: "N bytes of log and 4 metric points were
-    # dropped here ..".
+    # Points of the host's usage may be dropped with the lines: "N bytes of log and 4 metric points
+    # were dropped here ..".
     dropped = [
         line
         for line in cluster.server.lines

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root"
 CHILDREN = int(os.environ.get("TRAINYARD_ARRAY_CHILDREN", "150"))
 KILLS = int(os.environ.get("TRAINYARD_ARRAY_KILLS", "4"))
 SEED = int(os.environ.get("TRAINYARD_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
-RESULT = os.environ.get("TRAINYARD_RESULT", "")  # where to write what happened
+RESULT = os.environ.get("TRAINYARD_RESULT", "")  # the file for the results
 SECONDS_MAX = 120 + CHILDREN
 SCRIPT = (
     "echo $AWS_BATCH_JOB_ARRAY_INDEX $AWS_BATCH_JOB_ATTEMPT > /shared/ran; echo ran"
@@ -46,7 +46,7 @@ class Witness:
         path = os.path.join(directory, "ran")
         os.mkfifo(path)
         os.chmod(path, 0o666)
-        self.pipe = os.open(path, os.O_RDWR)  # both ends, so that it never ends
+        self.pipe = os.open(path, os.O_RDWR)  # both ends are open, so that reading never ends
         self.text = b""
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -141,7 +141,7 @@ mounts = {{"/shared" = "{shared}"}}
             arrayProperties={"size": CHILDREN},
         )["jobId"]
         began, kills = time.monotonic(), []
-        # A share of the way each, and a moment after it.
+        # Each kill is after an equal part of the children, and a random time later.
         for number in range(KILLS):
             goal = CHILDREN * (number + draw.random()) / (KILLS + 1)
             wait_for(

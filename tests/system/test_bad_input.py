@@ -177,7 +177,7 @@ FORK_BOMB = (
 
 def test_a_fork_bomb_hits_its_limit(cluster: Server) -> None:
     cluster.boto("sagemaker").create_training_job(**jobs.request("bomb", FORK_BOMB))
-    # it takes all the processor that it gets
+    # it uses all the CPU time that it gets
     done = jobs.wait_until(cluster.boto("sagemaker"), "bomb", seconds_max=300)
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
     assert "Cannot fork" in "".join(jobs.log_lines(cluster.boto("logs"), "bomb"))
@@ -375,7 +375,7 @@ def test_plain_http_is_for_this_machine_only(
         == "403"
     ), "not signed"
     trusting = {"verify": server.data + "/tls/ca.pem"}
-    # Its jobs are on this machine: they read and write its store, and call its API.
+    # Its jobs run on this machine, read and write its store, and call its API.
     s3 = server.boto("s3", **trusting)
     s3.create_bucket(Bucket="yard")
     s3.put_object(Bucket="yard", Key="in/word", Body=b"hello")

@@ -69,7 +69,7 @@ def test_a_container_has_the_network_interface_of_its_last_attempt(
     assert done["status"] == "SUCCEEDED", done
     (interface,) = done["container"]["networkInterfaces"]
     assert running["container"]["networkInterfaces"] == [interface]
-    # The hosts of earlier attempts are forgotten.
+    # The server does not store the hosts of earlier attempts.
     attempts = [attempt["container"]["networkInterfaces"] for attempt in done["attempts"]]
     assert attempts == [[], [interface]]
     assert lines(cluster, done["attempts"][1]) == [interface["privateIpv4Address"]]
@@ -108,7 +108,7 @@ def test_a_signal_is_named_and_rules_match_the_text_without_it(
 def test_memory_that_runs_out_is_named_with_its_limit_and_the_largest_processes(
     batch: BaseClient, queue: str
 ) -> None:
-    # Slow enough for the agent, which looks once a second.
+    # Slow enough for the agent, which checks once a second.
     script = (
         'exec python3 -c "import time; kept = []; '
         "[(kept.append(b'x' * 1048576), time.sleep(0.1)) for _ in range(1000)]\""

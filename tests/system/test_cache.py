@@ -33,7 +33,7 @@ from tests.trainyard_server import Server, wait_for
 
 pytestmark = NEEDS_MOUNTS
 
-F_OFD_SETLK = 37  # of Linux; the module has no name for it
+F_OFD_SETLK = 37  # Linux's constant, which the module fcntl lacks
 TWO = b"2" * (2 * BLOCK - 9)  # an object of two blocks
 
 
@@ -150,7 +150,7 @@ def test_a_small_cache_keeps_what_running_jobs_read(small: Server) -> None:
     put(small, "first/a", "other/a", "other/b", "other/c")
     run(small, "fills", HASHES, channel("s3://yard/first/"))
     agent = start_until_ready(small, "reads", WAIT + HASHES, channel("s3://yard/first/"))
-    # What does not fit next to it is read as well, and is not kept.
+    # Blocks that do not fit next to it are read as well, and are not kept.
     lines = run(small, "passes", HASHES, channel("s3://yard/other/"))
     assert len(json.loads(lines[-1])) == 3
     (line,) = [line for line in lines if "the machine's cache keeps" in line]

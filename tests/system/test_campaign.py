@@ -126,7 +126,7 @@ def catalogue(home: Server, remote: Server) -> Server:
     s3.create_bucket(Bucket="drives")
     for name in ("oregon", "virginia"):
         s3.put_object(Bucket="drives", Key=f"{name}/part", Body=f"hello {name}\n".encode())
-    # Through the home server, signed for the other region: it lands in that server's store.
+    # A request to the home server that is signed for the other region reaches that server's store.
     there = home.boto("s3", region_name="eu-west-1")
     there.create_bucket(
         Bucket="drives-eu", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"}
@@ -171,7 +171,7 @@ def test_rows_become_jobs_where_the_data_lies(
         "eu-west-1": "completed",
     }
     assert seen["Same"] == [{"Name": "epochs", "Value": "3"}]
-    # The remote region's job is the other server's: its log is there, and reached through here.
+    # The remote region's job and its log are on the other server, and are reached through this one.
     there = remote.boto("sagemaker").describe_training_job(TrainingJobName="streets-1")
     assert there["TrainingJobStatus"] == "Completed" and there["HyperParameters"] == {
         "lr": "0.7",
@@ -454,7 +454,7 @@ def test_an_object_writes_a_row_and_the_row_starts_its_job(
 ) -> None:
     s3 = catalogue.boto("s3")
     s3.create_bucket(Bucket="incoming")
-    # it was there before the first look
+    # it existed before the first check
     s3.put_object(Bucket="incoming", Key="before.bin", Body=b"1234")
     file = campaign_file(
         place,
@@ -622,7 +622,7 @@ def test_a_grid_over_multi_node_jobs_ends_in_one_table(
     catalogue: Server, place: pathlib.Path
 ) -> None:
     batch = catalogue.boto("batch")
-    # The main node's is the result; the best of the grid is in its middle.
+    # The main node's metric is the result; the best one is in the middle of the grid.
     script = (
         "[ $AWS_BATCH_JOB_NODE_INDEX = 0 ] || exec sleep 60; echo accuracy=0.$((90 - (Ref::lr - 2)"
         " * (Ref::lr - 2)))"

@@ -13,8 +13,8 @@ from tests.trainyard_server import Server, wait_for
 KEY = ("AKIAREMOTEREGION00002", "remote-secret-of-the-other-server-000002")
 REGIONS = ["us-east-1", "us-west-2", "eu-west-1", "eu-central-1"]
 
-# As the post has it, with its gaps filled: LINE from the index,
-# the job by the CLI instead of the SDK's script.
+# As in the post, with additions: LINE is derived from the index,
+# and the CLI creates the job instead of the SDK's script.
 WRAPPER = r"""
 set -e
 aws s3 cp --only-show-errors $S3_ARRAY_FILE sage_array.txt
@@ -186,7 +186,7 @@ def test_an_array_job_starts_and_watches_a_training_job_per_region(
         assert f"records of {region}" in lines and f'{{"lr":"0.{index + 1}"}}' in "".join(
             lines
         ).replace(" ", ""), lines
-    # The third was the other server's only.
+    # Only the other server has the third job.
     assert [
         one["TrainingJobName"]
         for one in remote.boto("sagemaker").list_training_jobs()["TrainingJobSummaries"]

@@ -92,7 +92,7 @@ def test_statements_are_postgresqls(server: Server, postgres: Postgres) -> None:
         check=False,
     )
     assert done.returncode == 1 and "duplicate key" in done.stderr
-    assert rows(server, "SELECT count(*) FROM grid")[1] == [["2"]]  # together or not at all
+    assert rows(server, "SELECT count(*) FROM grid")[1] == [["2"]]  # both or none
 
 
 def test_queries_change_nothing_and_reach_no_files(server: Server, postgres: Postgres) -> None:

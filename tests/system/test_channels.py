@@ -17,8 +17,8 @@ from tests.trainyard_server import ROOT, Server, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
 
-# What a job's scripts begin with: read_epoch() reads as programs do, and retries a FIFO that
-# is not there yet; records() joins nothing, as SageMaker's own readers.
+# The beginning of a job's scripts: read_epoch() reads as programs do, and retries a FIFO that
+# does not exist yet; records() does not join parts, as SageMaker's own readers.
 READER = """
 import os, struct, sys, time
 DATA = '/opt/ml/input/data/'

@@ -284,7 +284,7 @@ def test_an_array_shows_the_state_and_the_cost_of_its_children(
     waiting = submit(batch, queue, "later", "true", dependsOn=[{"jobId": array}])
     state = "InProgress Running 4 of 7, 1 failed"
     wait_for(lambda: state in row(cli, "--name", "wide"), "four children to run", WAIT)
-    # A child counts from its start on, and has a host then.
+    # A child is counted after its start, when it has a host.
     wait_for(lambda: cli("top", "--once").stdout.count("wide:") == 4, "their hosts", WAIT)
     assert f"{array}  InProgress (Running 4 of 7, 1 failed)" in cli("describe", "wide").stdout
     running = json.loads(cli("jobs", "--name", "wide", "--json").stdout)["Jobs"][0]

@@ -13,7 +13,7 @@ OWNER = ("AKIAOWNER00000000001", "owner-secret-0000000000000000000000000001")
 ANN = ("AKIAANN0000000000001", "ann-secret-00000000000000000000000000001")
 EVE = ("AKIAEVE0000000000001", "eve-secret-00000000000000000000000000001")
 ZOE = ("AKIAZOE0000000000001", "zoe-secret-00000000000000000000000000001")
-# As the page lists them, with DescribeJob only for ann.
+# The permissions that the page lists, with DescribeJob only for ann.
 ACTIONS = [
     "sagemaker:StopTrainingJob",
     "batch:DescribeJobs",

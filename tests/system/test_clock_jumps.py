@@ -172,8 +172,8 @@ def test_no_job_ends(server: JumpingServer, seconds: float) -> None:
     assert server.describe("waits")["SecondaryStatus"] == "Starting"
 
     server.jump(seconds)
-    # Commands continue, and the loops have seen the new time,
-    # when a job that was created by it is shown.
+    # Commands continue. The loops have read the new time
+    # when a job that was created after the jump is listed.
     server.create(jobs.request("created-after", "true"))
     after = server.describe("created-after")
     assert abs((instant(after["CreationTime"]) - server.now()).total_seconds()) < 300, (

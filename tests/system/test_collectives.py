@@ -23,7 +23,7 @@ def ranks(
     deadline_ms: int = 30000,
     **variables: str,
 ) -> list[subprocess.Popen]:
-    port = 20000 + os.getpid() % 12000  # below those that the kernel gives to clients
+    port = 20000 + os.getpid() % 12000  # below the ports that the kernel assigns to clients
     return [
         subprocess.Popen(
             [
@@ -253,7 +253,7 @@ def test_nothing_is_left_of_ranks_that_are_killed() -> None:
                 play,
                 seen,
             )
-        # Else the picture would not see what it is for.
+        # Otherwise the snapshot would miss what the test checks.
         assert {"listening", "processes", "memory without a name"} <= set(seen["working"]), (
             play,
             seen,

@@ -66,7 +66,7 @@ def test_kills_under_load(tmp_path: pathlib.Path) -> None:
                     os.kill(chance.choice(running), signal.SIGKILL)
                     killed_agents += 1
                 except ProcessLookupError:
-                    pass  # it ended by itself in this moment
+                    pass  # it has just ended
             else:
                 server.kill()
                 outlived = set(server.agents())
@@ -102,7 +102,7 @@ def test_kills_under_load(tmp_path: pathlib.Path) -> None:
                 60,
             )
         except AssertionError:
-            pass  # what is left is named below
+            pass  # the checks below report what is left
     finally:
         left = leftovers.left(before, leftovers.picture(server.data))
         server.clean()

@@ -41,7 +41,7 @@ if rank == 0:
 if "--fail-rank" in sys.argv:
     if rank == int(sys.argv[sys.argv.index("--fail-rank") + 1]):
         raise ValueError("no such column")
-    signal.pause()  # until the job is stopped: in a barrier gloo might end this rank first
+    signal.pause()  # until the job is stopped: in a barrier, gloo may end this rank earlier
 dist.barrier()
 """
 TORCH = {"sagemaker_torch_distributed_enabled": True, "sagemaker_instance_type": "ml.t3.medium"}
@@ -394,7 +394,7 @@ def listens(host):
 
 if here == hosts[0]:
     wait_for(lambda: all(listens(host) for host in hosts))
-    # One write a line: mpirun passes on what it reads, and the ranks' pieces would mix.
+    # One write for each line: mpirun forwards what it reads, and pieces of ranks would mix.
     script = ("import os; from mpi4py import MPI; w = MPI.COMM_WORLD; "
               "os.write(1, ('rank %d of %d on %s' % (w.Get_rank(), w.Get_size(), MPI.Get_processor_name()) + chr(10)).encode())")
     raise SystemExit(subprocess.run(["mpirun", "-np", str(len(hosts)), "--host", ",".join(hosts), "--allow-run-as-root", "-mca", "btl_tcp_if_include", "eth0",

@@ -15,8 +15,8 @@ from tests import jobs, leftovers
 from tests.trainyard_server import Server, wait_for
 
 MARK = b"in-the-clear-these-words-are-read"
-# The first host says the words to the second over a plain connection, again and again,
-# and looks at the wire's own addresses.
+# The first host sends the words to the second over a plain connection, repeatedly,
+# and lists the addresses of the network.
 TALK = r"""import os, socket, sys, time
 if os.uname().nodename == "algo-2":
     server = socket.create_server(("0.0.0.0", 9000))

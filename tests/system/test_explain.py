@@ -147,7 +147,7 @@ def test_types_that_it_names_can_be_requested(server: Server, waiting: str) -> N
     assert set(named) <= set(allowed)
 
 
-# Last: it ends the job that the others wait for.
+# The last test: it ends the job that the others wait for.
 def test_the_advice_is_correct(server: Server, waiting: str) -> None:
     sagemaker = server.boto("sagemaker")
     stop = next(

@@ -126,7 +126,7 @@ def test_a_killed_agent_does_not_hold_up_another_job(cluster: Server) -> None:
     blocks = pathlib.Path(cluster.data, "images.blocks")
     before = sum(1 for _ in blocks.glob("??/*"))
     go(cluster, dying)
-    # Killed while it fetches.
+    # Kills the agent while it fetches.
     wait_for(lambda: sum(1 for _ in blocks.glob("??/*")) > before, "a block", interval_seconds=0)
     os.kill(dying, signal.SIGKILL)
     go(cluster, living)

@@ -37,7 +37,7 @@ pytestmark = NEEDS_MOUNTS
 LARGE = random.Random(16).randbytes(2 * BLOCK + 12345)
 OBJECTS = {f"dir/{name}": name.encode() * 100 for name in "abc"} | {"empty": b"", "large": LARGE}
 DIGESTS = {path: hashlib.sha256(content).hexdigest() for path, content in OBJECTS.items()}
-# Tells what the channel is.
+# Prints the type of the channel's mount.
 KIND = """
 print([line.split(' - ')[1].split()[0] for line in open('/proc/self/mountinfo')
        if ' /opt/ml/input/data/train ' in line], flush=True)

@@ -89,7 +89,7 @@ def test_rate_limits_apply_per_user_and_can_be_reloaded(start: Callable[..., Ser
         for user in ("ALICE", "BOB")
     )
     keys += '\n[[user]]\nname = "BOB"\npolicies = ["ReadOnlyAccess"]\n'
-    # three, then none for a long time
+    # three requests, then none for a long time
     slow = keys + "\n[rate_limits]\nreads_per_second = 0.001\nburst_seconds = 3000.0\n"
     server = start(slow)
     alice = server.boto(
@@ -138,7 +138,7 @@ def test_a_certificate_is_renewed_before_its_expiry_without_a_restart(
     def openssl(*arguments: str) -> None:
         subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=tls)
 
-    # Of the same authority, for ten days.
+    # A certificate of the same authority, valid for ten days.
     openssl("req", "-new", "-key", "server-key.pem", "-subj", "/CN=short", "-out", "short.csr")
     with open(os.path.join(tls, "short.cnf"), "w", encoding="utf-8") as file:
         file.write("subjectAltName = IP:127.0.0.1\n")

@@ -193,7 +193,7 @@ def test_gpus_that_cannot_be_cleared_are_not_allocated(cluster: Server, gpus: pa
         for line in jobs.log_lines(cluster.boto("logs"), "breaks")
     )
     assert "/dev/nvidia61 is not given to jobs: its memory could not be cleared" in doctor(cluster)
-    # Three are left: a job of one gets another, and a job of four waits.
+    # Three GPUs are left: a job of one gets another GPU, and a job of four waits.
     names = [f"one-{number}" for number in range(3)]
     for name in names:
         cluster.boto("sagemaker").create_training_job(
@@ -209,7 +209,7 @@ def test_gpus_that_cannot_be_cleared_are_not_allocated(cluster: Server, gpus: pa
         ]
         == "InProgress"
     )
-    # Once it was reset.
+    # After the GPU was reset.
     (gpus / "broken-61").unlink()
     os.unlink(os.path.join(cluster.data, "gpus", "!dev!nvidia61"))
     assert jobs.wait_until(cluster.boto("sagemaker"), "waits")["TrainingJobStatus"] == "Completed"

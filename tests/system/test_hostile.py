@@ -23,7 +23,7 @@ from tests.hostile.table import AUDIT, NOWHERE, REASON, SERVER_LOG, Attack, Outc
 from tests.trainyard_server import ROOT, Server, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
-RESULT = os.environ.get("TRAINYARD_RESULT", "")  # where to write what happened
+RESULT = os.environ.get("TRAINYARD_RESULT", "")  # the file for the results
 INSIDE_MIN, OUTSIDE_MIN = 60, 40
 RECORD_SECONDS_MAX = 20  # from an answer to its record
 INSIDE = {**machine.GROUPS, "a job's own keys": keys.ATTACKS, "files of the job": files.ATTACKS}
@@ -206,11 +206,11 @@ def lines_of(server: Server, job: str, begin: str) -> dict[str, str]:
     }
 
 
-# -- inside
+# -- attacks from inside jobs
 
 
 @pytest.fixture(scope="module")
-# begun together
+# started together
 def tried_by_processes(
     server: Server, processes: None, file_jobs: None, content_jobs: dict[str, Any]
 ) -> dict[str, str]:
@@ -295,7 +295,7 @@ def test_files_of_the_job_itself_are_uploaded(server: Server, file_jobs: None) -
     assert found["ckpt/checkpoint-below/d/secret"] == b"1\n"
 
 
-# -- outside
+# -- attacks from outside
 
 
 @pytest.fixture(scope="module")
@@ -392,7 +392,7 @@ def test_hostile_contents_reach_nothing(
     assert not os.path.exists("/escaped") and not os.path.exists("/tmp/escaped")
 
 
-# -- after all of them
+# -- after all attacks
 
 
 def test_the_server_and_its_tenants_are_well(

@@ -136,7 +136,7 @@ def test_an_external_object_store(start: Callable[..., Server]) -> None:
     assert (
         "AWS_ENDPOINT_URL_S3" not in cluster.env and cluster.env["AWS_ACCESS_KEY_ID"] != "AKIASTORE"
     )
-    # the store's key does not open this server
+    # this server rejects the store's key
     with pytest.raises(botocore.exceptions.ClientError, match="InvalidClientTokenId"):
         store.boto("sts", endpoint_url=cluster.env["AWS_ENDPOINT_URL"]).get_caller_identity()
     cluster.aws("s3", "mb", "s3://yard")
@@ -181,7 +181,7 @@ def test_an_unavailable_image_of_aws_fails_the_job(start: Callable[..., Server])
     server.boto("s3").create_bucket(Bucket="yard")
     reason, printed = fail_train(server, "built-in", AWS)
     registry = AWS.split("/")[0]
-    # Without the internet it cannot be reached; with it, AWS wants a login.
+    # Without the internet the registry is unreachable; with it, AWS requires a login.
     assert reason.startswith(
         f"ClientError: The image {AWS} cannot be used: the registry {registry}"
     )

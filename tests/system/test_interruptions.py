@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root"
 INTERRUPTIONS = int(os.environ.get("TRAINYARD_INTERRUPTIONS", "8"))
 SEED = int(os.environ.get("TRAINYARD_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
 PLACES = ("download", "training", "checkpoint", "model")  # a tenth of all at least in each
-RESULT = os.environ.get("TRAINYARD_RESULT", "")  # where to write what happened
+RESULT = os.environ.get("TRAINYARD_RESULT", "")  # the file for the results
 INTERRUPTED_JOBS = ("process", "runtime", "agent")
 MEASURED_STEPS = 20  # of the job that shows how long each phase takes: one checkpoint
 SECONDS_MAX = 60 + 20 * INTERRUPTIONS
@@ -42,11 +42,11 @@ DOWNLOAD_BYTES, DOWNLOAD_OBJECTS = 2_000_000, 60
 # The first of training, in which every attempt is that is let train;
 # and about what bringing a checkpoint over takes.
 TRAINING_SECONDS, CHECKPOINT_SECONDS = 2.0, 0.1
-CHECKPOINT_TRIES_MAX = 20  # it may be over before the moment that was drawn
+CHECKPOINT_TRIES_MAX = 20  # a checkpoint may end before the drawn time
 # of its length, the first: a job that is complete can no longer be interrupted,
 # and this time it may be shorter
 MODEL_PART = 0.75
-INTERRUPTIONS_MAX = 3 * INTERRUPTIONS + 8  # with those that came elsewhere than they were meant to
+INTERRUPTIONS_MAX = 3 * INTERRUPTIONS + 8  # including those in another place than planned
 TRAINER = os.path.join(trainyard_server.ROOT, "tests", "system", "interrupted_trainer.py")
 
 
@@ -117,7 +117,7 @@ class InterruptedJobs:
         status = description["SecondaryStatus"]
         assert status not in ("Completed", "Failed", "Stopped"), description
         if status == "Training":
-            # As the agents see it: a job's volume is mounted for its agent only.
+            # The path in the agents' namespaces: a job's volume is mounted for its agent only.
             uploading = [
                 path
                 for directory in self.directories()
@@ -287,7 +287,9 @@ def disturb(
             interrupted_job = chance.choice(
                 ("process", "agent")
             )  # the runtime has not started yet, or has ended
-        past = "training" if place == "download" else place  # it may be over before it was seen
+        past = (
+            "training" if place == "download" else place
+        )  # the phase may end before it is observed
         before = interrupted(job.describe())
 
         def reached() -> str | None:
@@ -366,7 +368,7 @@ def write_result(
         "phase_seconds_undisturbed": {
             place: round(seconds, 3) for place, seconds in lengths.items()
         },
-        # In quarters of the phase that was meant, as drawn: uniform.
+        # Counts by quarters of the planned phase, which must be uniform.
         "by_phase_and_quarter": {
             place: [
                 sum(

@@ -28,7 +28,7 @@ other=algo-$((3 - ${HOSTNAME#algo-}))
 for i in $(seq 300); do say $other true 2>/dev/null && break; sleep 0.1; done
 say $other 'echo "$SSH_CONNECTION" | wc -w; cat /etc/environment; id -u; echo on $(hostname)'
 touch /tmp/mine; chown sshd:nogroup /tmp/mine; stat -c %U /tmp/mine
-say $other "touch /tmp/done.$HOSTNAME" 2>/dev/null || true  # whose host may end, and its sshd, before we have hung up
+say $other "touch /tmp/done.$HOSTNAME" 2>/dev/null || true  # the other host and its sshd may end before this connection
 for i in $(seq 300); do [ -e /tmp/done.$other ] && break; sleep 0.1; done
 [ -e /tmp/done.$other ] && echo both are done
 """

@@ -13,7 +13,7 @@ from tests.trainyard_server import Server
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
 
-# Run by Debian's Python, which has Debian's boto3.
+# Runs with Debian's Python, which has Debian's boto3.
 CALLS = """
 import os, boto3, botocore
 print("botocore", botocore.__version__)

@@ -109,7 +109,7 @@ def test_a_ledger_moves_to_postgresql_and_back(tmp_path: pathlib.Path, postgres:
         check(server)
         check_objects(server)
         server.stop()
-        # The file that the first copy kept is in the way: nothing is copied before that is said.
+        # The file of the first copy still exists: the command reports it before it copies anything.
         postgres.sql("CREATE DATABASE moves_again")
         config.write_text(in_database(postgres, "moves_again"))
         refused = trainyard(*copy, "database", check=False)

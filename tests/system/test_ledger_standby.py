@@ -121,7 +121,7 @@ def write_mark(server: Server) -> str:
     return job
 
 
-# Of tests that wait for an expiry, and of those that do not, whose writer must keep the lease on a
+# The lease of tests that wait for its expiry, and of other tests, whose writer must keep it on a
 # slow machine.
 SHORT_LEASE_SECONDS, LONG_LEASE_SECONDS = 3, 15
 
@@ -309,7 +309,7 @@ def test_a_writer_that_is_cut_off_serves_nothing_and_is_replaced(
         prepare_queue(server)
         write_mark(server)
         relay.cut()
-        # Without a standby it waits for the database, and says so.
+        # Without a standby it waits for the database, and reports that.
         status, text = wait_for(
             lambda: (answer := get(server.listen, "/readyz"))[0] == 503 and answer, "the suspension"
         )
@@ -342,10 +342,10 @@ def test_a_former_writer_that_wakes_up_writes_nothing_and_ends(
         prepare_queue(server)
         write_mark(server)
         server.process.send_signal(signal.SIGSTOP)
-        # Requests that wait for it when it continues.
+        # Requests that are pending when the server continues.
         submitter = Submitter(server, tmp_path / "marks", "late")
         submitter.start()
-        # Another server, of which this machine knows nothing, has become the writer.
+        # A server on another machine has become the writer.
         postgres.sql(
             "UPDATE trainyard_ledger.lease SET fencing = fencing + 1, holder = 'elsewhere', "
             "expires = clock_timestamp() + interval '1 hour'",
@@ -394,7 +394,7 @@ def test_a_standby_takes_the_address_of_a_writer_that_is_stopped(
         server.stop()  # it exits with 0
         standby.wait_until_writer()
         assert batch.describe_jobs(jobs=[job])["jobs"][0]["status"] == "SUCCEEDED"
-        # The job ran on meanwhile, and its agent finds the new writer.
+        # The job ran meanwhile, and its agent finds the new writer.
         (marks / "end").touch()
         wait_for(
             lambda: batch.describe_jobs(jobs=[running])["jobs"][0]["status"] == "SUCCEEDED",
@@ -450,7 +450,7 @@ def test_a_stalled_server_does_not_end_its_successor(
         assert f"process {successor.pid} has become the writer" in late.log_text()
         assert successor.poll() is None
         assert record.read_text() == text
-        # One with a smaller number is a predecessor.
+        # A writer with a smaller number is a predecessor.
         record.write_text(f"{successor.pid} {ticks} 1\n")
         server.start()
         assert successor.wait(30) == -signal.SIGKILL

@@ -18,7 +18,7 @@ from tests.trainyard_server import ROOT, Server, wait_for
 
 HOST_LOST = r"Host EC2 \(instance i-[0-9a-f]{17}\) terminated\."
 
-# The main node listens until all others have said who they are;
+# The main node listens until all others have sent their names;
 # they then sleep until they are stopped.
 MEET = r"""
 import os, socket, sys, time
@@ -81,7 +81,7 @@ def rendezvous_job(nodes: int = 2, main: int = 0, **more: Any) -> dict[str, Any]
 
 
 def test_nodes_have_network_interfaces(cluster: Server, batch: BaseClient, queue: str) -> None:
-    # The job ends with its main node, so that one waits for the other's line.
+    # The job ends with its main node, so the main node waits for the other's line.
     script = (
         "python3 -c 'import socket; print(socket.gethostbyname(socket.gethostname()))'; "
         'done="/fsx/printed-$AWS_BATCH_JOB_ID"; done="${done%#*}"; '
@@ -111,7 +111,7 @@ def test_nodes_meet_and_the_job_is_its_main_node(
     cluster: Server, batch: BaseClient, queue: str
 ) -> None:
     before = leftovers.picture(cluster.data)
-    # A shell's output arrives at once; how soon an interpreter is there says nothing of who began
+    # A shell prints at once; the output of an interpreter would not show which node began
     # first.
     job = submit(batch, queue, of_nodes("echo began; exec python3 /fsx/meet.py", 3, 1, **FSX))
     done = wait_until(batch, job)

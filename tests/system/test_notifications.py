@@ -65,7 +65,7 @@ def test_a_subscription_from_its_confirmation_to_its_end(
     assert is_genuine(machine, message)
     assert not is_genuine(machine, message | {"Message": "forged"})
     assert receiver.at("/a")[-1].headers["x-amz-sns-subscription-arn"] == arn
-    # The link of the message ends the subscription; a changed one does nothing.
+    # The link in the message ends the subscription; a changed link has no effect.
     link = message["UnsubscribeURL"]
     assert fetch(machine, link[:-1] + ("0" if link[-1] != "0" else "1"))[0] == 404
     assert sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
@@ -224,7 +224,7 @@ def test_a_failed_delivery_is_repeated(machine: Server, receiver: HttpReceiver) 
     messages = receiver.wait_messages("/fails", 3)
     assert [each["Message"] for each in messages] == ["again"] * 3
     assert len({each["MessageId"] for each in messages}) == 1
-    # An answer that says that it will never work ends the attempts.
+    # A permanent error ends the attempts.
     receiver.answers["/fails"] = [404]
     sns.publish(TopicArn=topic, Message="refused")
     receiver.wait_messages("/fails", 4)

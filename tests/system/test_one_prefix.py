@@ -25,8 +25,8 @@ POLICY = {
     ],
 }
 
-# What the user tries, and the action and the resource that the answer names; nothing:
-# the answer has no text (HEAD).
+# The user's attempts, with the action and the resource in the error; None:
+# the response has no text (HEAD).
 REFUSED = [
     (
         "another-prefix",

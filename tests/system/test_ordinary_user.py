@@ -41,7 +41,7 @@ def user_of_one_id() -> Iterator[User]:
 
 
 @pytest.fixture(scope="module")
-# which go after the servers
+# which are removed after the servers
 def start_as(
     tun: Callable[..., list[str]], user: User, user_of_one_id: User
 ) -> Iterator[Callable[..., Server]]:
@@ -162,7 +162,7 @@ def test_missing_isolation_is_reported(server: Server) -> None:
     )
 
 
-# Threads that wait; how many the kernel gave.
+# Starts waiting threads; prints how many the kernel permits.
 CROWD = r"""python3 - <<'END'
 import threading
 threading.stack_size(65536)
@@ -184,7 +184,7 @@ def test_processes_are_limited_without_delegated_groups(server: Server) -> None:
     assert said_by_job(server, "crowd") == ["refused can't start new thread True"]
 
 
-# Each host listens where all jobs may listen, and queries the other.
+# Each host listens on a port that all jobs may use, and queries the other.
 TALK = r"""python3 - <<'END'
 import os, socket, time
 me = socket.gethostname()
@@ -229,7 +229,7 @@ def test_a_hostile_job_reaches_nothing(server: Server) -> None:
     tried = test_hostile.lines_of(server, "hostile", "TRIED")
     server.boto("sagemaker").stop_training_job(TrainingJobName="victim")
     reached = {name for name, answer in tried.items() if "REACHED" in answer}
-    # All jobs of an ordinary user's server have the user's ids: seen from inside,
+    # All jobs of an ordinary user's server have the user's ids: inside,
     # id 0 is the 0 of the user's namespaces.
     assert reached == {"root-of-machine", "neighbours-ids"}, {name: tried[name] for name in reached}
     assert len(tried) == len(machine.ATTACKS)
@@ -322,8 +322,8 @@ def test_jobs_outlive_the_server_and_nothing_outlives_them(
     server.kill()
     server.start()
     assert holder() == first, "it enters what its agents are in"
-    # Without the namespace holder as well: agents hold on to what they are in,
-    # and the next server makes another.
+    # The namespace holder is killed, too: agents keep their namespaces open,
+    # and the next server makes new ones.
     server.kill()
     os.kill(int(first.split()[0]), signal.SIGKILL)
     server.start()

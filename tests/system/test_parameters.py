@@ -134,7 +134,7 @@ if rank == 0:
 
 
 def play(program: str, count: int) -> None:
-    # Below the ports that the kernel gives to clients.
+    # Below the ports that the kernel assigns to clients.
     port = 20000 + (os.getpid() * 7 + count) % 12000
     processes = [
         subprocess.Popen(

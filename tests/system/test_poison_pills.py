@@ -43,7 +43,7 @@ POLICY = {
     "Version": "2012-10-17",
     "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}],
 }
-# What the resources are called that requests name.
+# The names of the resources in requests.
 KNOWN: dict[str, Any] = {
     "TrainingJobName": "steady",
     "jobQueue": "first",
@@ -109,7 +109,7 @@ CAMPAIGN = {
     "at_once": 1,
     "training_job": {key: value for key, value in job("x").items() if key != "TrainingJobName"},
 }
-# Valid requests: of what is made, the name is filled in (NAMES).
+# Valid requests; the name of a created resource is filled in (NAMES).
 EXAMPLES: dict[Any, Any] = {
     ("sagemaker", "CreateTrainingJob"): [job("x"), spot_job("x")],
     ("sagemaker", "UpdateTrainingJob"): [
@@ -265,7 +265,7 @@ EXAMPLES: dict[Any, Any] = {
     ],
     ("trainyard", "CreateCampaign"): [{"Definition": json.dumps(CAMPAIGN)}],
 }
-# The member that names what an operation makes.
+# The member with the name of the resource that an operation creates.
 NAMES = {
     "CreateTrainingJob": "TrainingJobName",
     "CreateComputeEnvironment": "computeEnvironmentName",
@@ -279,7 +279,7 @@ NAMES = {
     "SubmitServiceJob": "jobName",
     "CreateRole": "RoleName",
 }
-# What would take away what the others name.
+# Operations that would remove the resources of other requests.
 LEFT_OUT = {("s3", "DeleteObject"), ("s3", "DeleteObjects")}
 
 
@@ -481,7 +481,7 @@ def test_no_number_stops_the_server(
         "were refused",
     )
 
-    # What was accepted is looked at by the planner before any later job is.
+    # The planner handles accepted requests before any later job.
     stop_training_jobs(server)
     for _ in range(2):
         server.kill()

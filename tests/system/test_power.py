@@ -79,7 +79,7 @@ def test_power_cut(tmp_path: pathlib.Path) -> None:
             ),
             "load",
         )
-        # One instant: no process writes while the disk is copied, and nothing is synced for it.
+        # No process writes while the disk is copied, and nothing is synced before.
         os.kill(server.process.pid, signal.SIGSTOP)
         promised: dict[str, Any] = {
             "objects": dict(acknowledged["objects"]),

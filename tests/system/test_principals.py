@@ -145,7 +145,7 @@ def client(
     session = boto3.session.Session(
         aws_access_key_id=keys[0], aws_secret_access_key=keys[1], region_name=region
     )
-    # our own model
+    # the model of Trainyard's own operations
     session._session.get_component("data_loader").search_paths.insert(
         0, server.env["AWS_DATA_PATH"]
     )
@@ -411,7 +411,7 @@ def test_another_server_authorises_each_caller(home: Server, there: Server) -> N
         PEER[0],
         f"arn:aws:iam::{ACCOUNT}:user/region-us",
     )
-    # The owner here has the rights of the key, which are none.
+    # The owner here has the permissions of the key, which has none.
     code, message = refused(
         home.boto("s3", region_name="eu-west-1").list_objects_v2, Bucket="team-there"
     )

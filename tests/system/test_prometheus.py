@@ -38,7 +38,7 @@ SCRIPT = (
     """printf '{"MetricName": "tricky \\\\"{}=\\\\\\\\", "Value": 7}\\n' """
     ">$SAGEMAKER_METRICS_DIRECTORY/own.json; sleep 600"
 )
-# PromQL's words, and the series that Prometheus itself makes.
+# PromQL's keywords, and the series that Prometheus itself makes.
 WORDS = {"by", "le", "on", "or", "and", "unless", "without", "up", "bool"}
 
 

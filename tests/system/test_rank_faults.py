@@ -48,7 +48,7 @@ def event_details(server: Server, job: str) -> list[dict[str, str | int]]:
     ("fault", "kinds"),
     [
         ("sleep", {"StuckRank"}),
-        # It may be stopped inside or outside of a collective.
+        # The rank may be stopped inside or outside of a collective.
         ("stop", {"StuckRank", "StoppedRank"}),
         ("slow", {"SlowRank"}),
         ("load", {"SlowLoader"}),

@@ -177,11 +177,11 @@ def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path: pathl
         survivor, interrupted_job = (
             regions[1],
             regions[0],
-        )  # the first leads: the other must take over
+        )  # the first host is the leader: the other must replace it
         interrupted_job.leader.wait_for(lambda line: round_of(line) >= 20)
         interrupted_job.leader.process.send_signal(signal.SIGKILL)
         interrupted_job.leader.process.wait()
-        # A rank without its leader ends by itself, and says whom it misses.
+        # A rank without its leader ends, and names the missing leader.
         other = interrupted_job.hosts[1]
         assert other.process.wait(SECONDS_MAX) != 0
         other.reader.join()
@@ -192,7 +192,7 @@ def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path: pathl
             lambda line: round_of(line) >= round_of(survivor.leader.lines[alone]) + 5
         )
         assert any("lost region 0" in line for line in survivor.leader.lines)
-        # However slow this machine is, the region has epochs left when it rejoins.
+        # On any machine, the region has epochs left when it rejoins.
         survivor.leader.process.send_signal(signal.SIGSTOP)
         interrupted_job.start()
         interrupted_job.leader.wait_for(lambda line: line.startswith("host="))
@@ -217,7 +217,7 @@ def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path: pathl
             text=True,
         )
         assert compared.returncode == 0, compared.stdout + compared.stderr
-        # Two bytes a number every 40 steps instead of four each step.
+        # It sends two bytes for each number every 40 steps instead of four in each step.
         share = next(
             line for line in reversed(survivor.leader.lines) if "share_of_allreduce=" in line
         )

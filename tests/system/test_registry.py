@@ -12,7 +12,7 @@ import pytest
 from tests import jobs, oci, trainyard_server
 from tests.trainyard_server import Server
 
-NOISE = os.urandom(3 << 20)  # does not pack: so the layer has bytes to show
+NOISE = os.urandom(3 << 20)  # not compressible, so that the layer has a visible size
 TRAIN = b"""#!/bin/sh
 echo trained by $(hostname) at $(pwd): $(cat /opt/version) $(ls /opt | tr '\\n' ' ')
 echo tmp $(stat -c %a /tmp) file $(stat -c %a /opt/kept)
@@ -208,7 +208,7 @@ def test_unused_images_are_removed(
     sagemaker.create_training_job(**request)
     jobs.wait_until(sagemaker, "user", ("Training",))
     server.stop()
-    server.start()  # a start thins out
+    server.start()  # a start removes unused images
     assert len(unpacked(server)) == 1, "a job uses it"
     sagemaker = server.boto("sagemaker")
     sagemaker.stop_training_job(TrainingJobName="user")

@@ -108,7 +108,7 @@ def test_a_job_has_the_login_of_its_principal(
 ) -> None:
     assert run(server, "ann", "anns", image[0]) == ("Completed", "", [SHOWN.decode().strip()])
     assert run(server, "eve", "of-the-role", image[0], "TrainA")[0] == "Completed"
-    # The registry knows both, and lets both read: the question is which login a job has.
+    # The registry permits both logins to read: the test checks which login a job uses.
     requests = [line for line in registry.log().splitlines() if "auth.user.name=team-a" in line]
     assert requests and not any(
         "auth.user.name=team-b" in line for line in registry.log().splitlines()

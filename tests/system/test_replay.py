@@ -48,7 +48,7 @@ cpus = 5.0
 memory_gib = 16.0
 """
 NAMES = ["first", "second", "third"]
-SECONDS = 6  # that each job runs
+SECONDS = 6  # the run time of each job
 # Launching a job and noticing its end is part of a recorded wait, and takes no time in a replay.
 ROUNDING_MS = 5_000
 
@@ -144,7 +144,7 @@ def test_the_page_shows_a_column_for_each(server: Server) -> None:
 def test_a_user_without_permissions_learns_nothing(server: Server) -> None:
     refused = cli(server, "replay", key=BOB, code=1)
     assert "not authorized to perform: trainyard:ReplayJobs" in refused
-    # ann may replay, and may describe no job.
+    # ann may replay, but not describe jobs.
     answer = replayed(server, "--add-machine", "box-2=5,16,0", key=ANN)
     assert answer["MostAffected"] == []
     assert not any(f'"{name}"' in json.dumps(answer) for name in NAMES)

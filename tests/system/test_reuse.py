@@ -109,8 +109,8 @@ def host_of(job: dict[str, Any]) -> list[str]:
     return [line for line in job["lines"] if line.startswith("host ")]
 
 
-# A host has its addresses for as long as it is kept, and a new one gets the next ones; the number
-# of a network namespace may be given again as soon as it is gone.
+# A host keeps its addresses while it is reused, and a new host gets the next ones. The number
+# of a network namespace may be assigned again after its removal.
 HOST = "echo host $(md5sum < /proc/net/fib_trie); "
 
 

@@ -206,7 +206,7 @@ def outside() -> Iterator[None]:
         if server:
             server.kill()
             server.wait()
-        # at once: that of the namespace is removed later
+        # at once; the namespace's mount is removed later
         subprocess.run(["ip", "link", "del", "test-egress0"], check=False)
         ip("netns", "del", OUTSIDE)
 
@@ -238,7 +238,7 @@ def test_private_networks_are_reached_by_rule_only(
 def test_connections_of_a_job_are_limited(start: Callable[..., Server], outside: None) -> None:
     server = start(f"[network]\nallow = ['{NETWORK}']\nconnections_per_job_max = 5\n")
     server.boto("s3").create_bucket(Bucket="yard")
-    # Each is held open until the end.
+    # Each file stays open until the end.
     script = (
         "import socket; held = [socket.socket() for _ in range(8)]; [one.settimeout(2) for one in"
         f" held]; ends = [one.connect_ex(('{THERE}', 8000)) for one in held]; print(ends.count(0),"

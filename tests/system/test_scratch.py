@@ -14,7 +14,7 @@ from tests.trainyard_server import Server, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
 NEIGHBOUR = "while :; do { echo x > /tmp/beside && echo x > /beside; } || exit 7; sleep 0.2; done"
-# name -> image ("" = one of layers), what fills it, what is said of it
+# name -> image ("" = one of layers), the command that fills it, the text in the log
 FILLS = {
     "layer-bytes": (
         "",

@@ -231,7 +231,7 @@ import time
 kept = []
 while True:
     kept.append(b"x" * (64 << 20))
-    time.sleep(0.1)  # the agent looks once a second
+    time.sleep(0.1)  # the agent checks once a second
 """
     done, _ = scripts.run(
         cluster,

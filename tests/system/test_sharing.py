@@ -98,7 +98,7 @@ def test_starts_follow_the_weights_also_over_a_crash(cluster: Server, batch: Bas
     for first in range(0, len(ids), 100):
         for job in batch.describe_jobs(jobs=[id for _, id in ids[first : first + 100]])["jobs"]:
             shown[job["jobId"]] = job["startedAt"], job["stoppedAt"]
-    # Shares are of time, not of starts: a job that runs while the server is down counts for more.
+    # Shares count time, not starts: a job that runs while the server is down counts for more.
     last = max(shown[id][0] for share, id in ids if share == "much")
     used = dict.fromkeys(arrays, 0.0)
     for share, id in ids:

@@ -72,7 +72,7 @@ def test_a_shell_inside_the_host(server: Server, open_shell: Callable[..., Termi
         "the new size inside",
         WAIT,
     )
-    # ctrl-C is for what runs inside.
+    # ctrl-C goes to the program in the shell.
     one.type("sleep 1000\r")
     time.sleep(0.3)
     one.type("\x03")
@@ -179,7 +179,7 @@ def test_rights_and_errors(server: Server) -> None:
     assert (
         "over has ended" in shell(server, "over", "1", text=True, stdin=subprocess.DEVNULL).stderr
     )
-    # A job's own keys open no shell, not even into itself.
+    # A job's keys cannot open a shell, not even in the same job.
     script = (
         "exec 3<>/dev/tcp/169.254.170.2/80; printf 'GET %s HTTP/1.1\\r\\nHost: x\\r\\nConnection:"
         ' close\\r\\n\\r\\n\' "$AWS_CONTAINER_CREDENTIALS_RELATIVE_URI" >&3; cat <&3'

@@ -12,11 +12,11 @@ from tests import jobs
 from tests.slow_clients import FORM, JSON, UNSIGNED, SlowClients, head, made_up, presigned
 from tests.trainyard_server import Server, wait_for
 
-CONNECTIONS = 80  # more than the server once had threads for streams
-CONNECTIONS_OF_ONE_USER = 200  # more than one user's share of them is now
+CONNECTIONS = 80  # more than an earlier server's threads for streams
+CONNECTIONS_OF_ONE_USER = 200  # more than one user may have
 REQUESTS = 20
 READ_TIMEOUT_SECONDS = 60
-LARGE_BYTES = 64 << 20  # more than the sockets of both sides hold
+LARGE_BYTES = 64 << 20  # more than the capacity of both sockets
 
 CONFIG = """
 [jobs]

@@ -161,12 +161,12 @@ def test_dead_agents_and_machines_of_a_spot_job_are_replaced(
     assert len(agents) == 2
     if interrupted_job == "agent":
         os.kill(agents[0], signal.SIGKILL)
-    else:  # everything on it, and the server
+    else:  # kills all processes on it, and the server
         cluster.kill()
         for agent in agents:
             os.kill(agent, signal.SIGKILL)
         for process in processes_with(f"TRAINING_JOB_NAME={name}"):
-            with contextlib.suppress(ProcessLookupError):  # it ended with its init
+            with contextlib.suppress(ProcessLookupError):  # it has ended with its init
                 os.kill(process, signal.SIGKILL)
         cluster.start()
     wait_for_line(cluster, name, "begins", 4)

@@ -16,7 +16,7 @@ from tests import jobs
 from tests.trainyard_server import START_SECONDS_MAX, Server, wait_for
 
 MACHINE = "[[machine]]\nname = 'box'\ncpus = 2.0\nmemory_gib = 8.0\n"
-# the port listens before they are read, which takes the time of some hundred requests
+# the server listens before it reads them, which takes as long as some hundred requests
 WAITING_JOBS = 12_000
 SERVICES = {  # a call of each protocol
     "sagemaker": lambda client: client.list_training_jobs(MaxResults=1),
@@ -96,7 +96,7 @@ class Client(threading.Thread):
                 botocore.exceptions.ConnectionClosedError,
             ):
                 pass  # it does not listen yet
-            except Exception as error:  # what cannot be parsed
+            except Exception as error:  # responses that cannot be parsed
                 self.wrong.append(repr(error))
 
 
@@ -106,7 +106,7 @@ def test_requests_of_a_start_are_answered_so_that_clients_repeat_them(
     server = start(MACHINE)
     fill_ledger(server)
     clients = [Client(server, service) for service in SERVICES]
-    # As clients are by default: they repeat what is refused for a moment.
+    # The default settings of clients, which retry temporary rejections.
     patient = server.boto(
         "sagemaker", config=Config(retries={"mode": "standard", "max_attempts": 10})
     )

@@ -30,9 +30,9 @@ KEYS = {
     }
     for name in TENANTS
 }
-CANARY = "canary-of-"  # and the tenant's name: in objects, logs, variables, files
+CANARY = "canary-of-"  # followed by the tenant's name, in objects, logs, variables and files
 
-# What a tenant may do, and nothing of the other's.
+# The permissions of a tenant, for its own resources only.
 POLICY = {
     "Version": "2012-10-17",
     "Statement": [
@@ -615,7 +615,7 @@ def test_shared_volumes_belong_to_their_users(
             own_batch_job(server, OTHER[tenant], "others-volume", "true", **mounts)
 
 
-# a host has addresses of its own for as long as it is kept
+# a host keeps its addresses while it is reused
 HOST = "echo host $(md5sum < /proc/net/fib_trie); "
 LEAVE = (
     HOST
@@ -627,7 +627,7 @@ LOOK = (
     + "grep -rs canary-of- /tmp /dev/shm /var /opt /left /proc/[0-9]*/environ && exit 9; for p in"
     " /proc/[0-9]*; do grep -q sleep $p/comm && exit 8; done; true"
 )
-TRIES_MAX = 10  # a host that is kept waits for some seconds only
+TRIES_MAX = 10  # a kept host waits for a few seconds only
 
 
 def test_nothing_is_left_on_a_host_that_serves_one_after_another(

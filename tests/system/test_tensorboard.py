@@ -137,9 +137,9 @@ def test_tensorboard_shows_jobs_also_while_they_run(server: Server) -> None:
     assert directory and not os.path.exists(directory[1]), "temporary files are removed"
 
 
-# -- the files that a job writes itself
+# -- the files that a job writes
 
-# An event file with an image in each of two steps. Prints a place within the record of the second.
+# An event file with an image in each of two steps. Prints a position within the second record.
 WRITE_EVENTS = """
 import io, sys
 from PIL import Image

@@ -100,7 +100,7 @@ def test_pages_fit_the_terminal(server: Server, batch_id: str, columns: int) -> 
     assert re.search(rf"^digits +{batch_id[:8]} +InProgress", listed, re.M), listed
     assert batch_id not in listed
     assert re.search(r" Failed( |$)", listed, re.M), listed
-    # Words stay whole, at whichever width a reason is wrapped.
+    # Words are not split, at any width.
     reason = re.sub(r"\s+", " ", listed)
     assert "needs capacity for 20 hosts, and all machines together" in reason, listed
     described = re.sub(r"\s+", " ", pages["describe"])
@@ -150,7 +150,7 @@ def test_ctrl_c_asks_and_waits_for_a_key(
         terminal.until("algo-1 │ begun")
         terminal.type("\x03")
         terminal.until(r"Stop the job\? \[s: stop it; Enter or Ctrl-C: leave it running\]")
-        # Neither time, nor other keys, nor a new size of the window are an answer.
+        # Waiting, other keys and a new window size do not answer the prompt.
         run(server, "jobs")
         terminal.type("x")
         terminal.type("\033[A")
@@ -183,12 +183,12 @@ def test_progress_goes_to_standard_error(server: Server, tmp_path: pathlib.Path)
     for channel in ("train", "test"):
         assert len(re.findall(f"upload {channel} ", done.stderr)) == 1, "one bar for each upload"
     assert done.stderr.count("100%") == 2, done.stderr
-    # In a substitution of a shell, too: the terminal has the bars, the variable has the name.
+    # In a command substitution, too: the terminal shows the bars, and the variable gets the name.
     script = f'J=$("{trainyard_server.PROGRAM}" submit {path} --name again) && echo "<$J>"'
     with Terminal(server, "-c", script, program="/bin/sh", environment=UTF8) as terminal:
         assert terminal.ends() == 0, terminal.shown
         assert "<again>" in terminal.shown and "100%" in terminal.shown
-    # What stays on the terminal: one line for each upload, whatever was drawn before it.
+    # Afterwards the terminal shows one line for each upload.
     stays = re.sub(r"[^\n]*\n\033\[1A\r\033\[J", "", terminal.shown.replace("\r\n", "\n"))
     assert len(re.findall(r"upload train .*100%", stays)) == 1, stays
 

@@ -15,7 +15,7 @@ from tests.trainyard_server import Server, wait_for
 
 FOLDER = "/opt/ml/output/intermediate/timelines"
 CLOCKS_DIFFER_MICROSECONDS_MAX = 1_000_000  # of the agent and of `date`, on one machine
-# A file without an end, as that of a killed process.
+# A file without an end, as a killed process leaves it.
 TRACER = r"""d=FOLDER; mkdir -p $d; t=$(date +%s%6N); sleep 0.3
 m='{"name":"process_name","ph":"M","args":{"start_time_since_epoch_in_micros":'
 e='{"name":"step","ph":"X","tid":0,"ts":5,"dur":100000}'
