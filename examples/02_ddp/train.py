@@ -1,4 +1,4 @@
-"""Trains with DDP. The script is ordinary: the backend's name is all it knows of Trainyard."""
+"""Trains with DDP. The script is ordinary, except for the name of Trainyard's backend."""
 
 import argparse
 import hashlib
@@ -16,7 +16,7 @@ epochs = arguments.parse_args().epochs
 dist.init_process_group("trainyard")  # was: "gloo"
 rank, world = dist.get_rank(), dist.get_world_size()
 
-# Two spirals, which no line parts.
+# Two spirals, which are not linearly separable.
 torch.manual_seed(1)
 turn = torch.linspace(0.5, 3 * torch.pi, 400)
 spiral = torch.stack([turn * turn.cos(), turn * turn.sin()], 1) / 10

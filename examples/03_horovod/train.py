@@ -1,4 +1,4 @@
-"""A Horovod script as they are written for it: nothing here knows of Trainyard."""
+"""Trains with Horovod. The script is unmodified: it does not depend on Trainyard."""
 
 import argparse
 import hashlib

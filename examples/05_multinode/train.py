@@ -1,6 +1,6 @@
-"""One rank of a training: a plane is fitted to points that lie on the shared file system, each rank
-takes its part of each batch, and the gradients are summed by MPI.
-The result is a line of JSON next to the points."""
+"""Runs one rank of a training that fits a plane to points on the shared file system. Each rank has
+its part of each batch, and MPI sums the gradients. Writes the result as a line of JSON next to the
+points."""
 
 import json
 import os

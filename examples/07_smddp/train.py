@@ -1,5 +1,5 @@
-"""A script for SageMaker's data parallel library, as they are written for it:
-nothing here knows of Trainyard."""
+"""Trains with SageMaker's data parallel library. The script is unmodified: it does not depend on
+Trainyard."""
 
 import argparse
 import hashlib

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 
 def dataset(batch_size: int, ranks: int, rank: int) -> tf.data.Dataset:
-    """This rank's share, in batches of equal size."""
+    """Returns this rank's share, in batches of equal size."""
     turn = np.linspace(0.5, 3 * np.pi, 400)
     spiral = np.stack([turn * np.cos(turn), turn * np.sin(turn)], 1) / 2
     points = np.concatenate([spiral, -spiral]).astype("float32")
@@ -21,5 +21,5 @@ def dataset(batch_size: int, ranks: int, rank: int) -> tf.data.Dataset:
 
 
 def digest(model: tf.keras.Model) -> str:
-    """Equal where all weights are, bit for bit."""
+    """Returns a digest that is equal only if all weights are equal, bit for bit."""
     return hashlib.sha256(b"".join(each.tobytes() for each in model.get_weights())).hexdigest()

@@ -1,4 +1,4 @@
-"""A Keras script for Horovod as they are written for it: nothing here knows of Trainyard."""
+"""Trains with Keras and Horovod. The script is unmodified: it does not depend on Trainyard."""
 
 import argparse
 import os

@@ -1,4 +1,5 @@
-"""A TensorFlow script with a loop of its own, for Horovod as they are written for it."""
+"""Trains with TensorFlow and Horovod in a custom training loop. The script is unmodified: it does
+not depend on Trainyard."""
 
 import argparse
 import os

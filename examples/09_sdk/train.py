@@ -86,7 +86,7 @@ def probabilities(weights: Vector, pixels: Vector) -> Vector:
 
 
 def gradient(weights: Vector, batch: list[Image]) -> tuple[Vector, int]:
-    """The sum over the batch, and how many images were recognised."""
+    """Returns the sum over the batch, and the number of images that were recognised."""
     total = [0.0] * len(weights)
     right = 0
     for pixels, digit in batch:

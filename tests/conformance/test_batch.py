@@ -94,9 +94,7 @@ def lines(server: Server, stream: str) -> list[str]:
     return [event["message"] for event in events]
 
 
-def test_a_job_runs_with_the_variables_of_batch(
-    server: Server, batch: BaseClient, queue: str
-) -> None:
+def test_a_job_gets_the_variables_of_batch(server: Server, batch: BaseClient, queue: str) -> None:
     script = (
         "env | grep ^AWS_BATCH_ | sort; echo $GREETING; ls -d /opt/ml 2>&1; aws=$AWS_ENDPOINT_URL;"
         " echo ${aws:+reaches}"

@@ -111,7 +111,7 @@ def test_an_object_is_downloaded(page: Page, stored: Server) -> None:
         assert file.read() == OBJECTS["data/model.bin"]
 
 
-def test_permissions_are_those_of_s3(browser: Browser, stored: Server) -> None:
+def test_the_permissions_of_s3_apply(browser: Browser, stored: Server) -> None:
     keys = world.user(stored, "lister", "s3:ListAllMyBuckets", "s3:ListBucket")
     page = open_context(browser).new_page()
     page.goto(console(stored, "/data?bucket=previewed&prefix=data/"))

@@ -223,8 +223,7 @@ def gradients() -> str:
 
 
 def refusals() -> str:
-    """Checks that ranks with different requests get an error that names the tensor, and
-    continue."""
+    """Checks that ranks with different requests get an error naming the tensor, and continue."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
     failed = hvd.HorovodInternalError
@@ -654,8 +653,7 @@ def guards() -> str:
 
 
 def batch_norm() -> float:
-    """Compares SyncBatchNorm over the ranks with BatchNorm over the whole batch; returns the
-    difference."""
+    """Returns how far SyncBatchNorm over the ranks differs from BatchNorm over the whole batch."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
     apart = 0.0

@@ -74,7 +74,7 @@ TEST(Failure, HasTheLastLinesWithoutAnException) {
       "Command \"./a.out\"\nepoch 980\nepoch 981\n"))
       << text;
   EXPECT_TRUE(text.ends_with("\nepoch 999")) << text;
-  // Of long lines there are fewer, all complete, and the text fits.
+  // Keeps fewer lines if they are long, all complete, so that the text fits.
   printed.all.clear();
   for (int i = 0; i < 30; ++i) printed.all += std::to_string(i) + std::string(200, 'x') + "\n";
   const auto long_text =

@@ -3,7 +3,7 @@
 //
 // The server may be unavailable for hours: the agent tries to connect forever, with growing pauses.
 // A final fact (finished, failed) is held until the log before it is acknowledged, so that a
-// finished job has its complete log, but for at most kFinalFactHoldMax.
+// finished job has its complete log, at most for kFinalFactHoldMax.
 //
 // Threads: state(), lines(), points(), say(), offer() and stop() from anywhere; `deliver`
 //          is called on the link's thread, one message at a time, and must not block.

@@ -104,8 +104,7 @@ containers::ContainerSpec container_spec(StepContext& context) {
   // PyTorch's data loaders end with bus errors.
   if (order.share.memory_bytes > 0)
     spec.shared_memory_bytes = static_cast<uint64_t>(order.share.memory_bytes) / 2;
-  // A plain job's ephemeralStorage limits the layer over the image; the volume of other jobs is
-  // /opt/ml.
+  // A plain job's ephemeralStorage; other jobs have a volume at /opt/ml instead.
   if (order.spec.contract == domain::Contract::plain)
     spec.scratch_bytes_max = uint64_t(std::max<int64_t>(order.spec.volume_gib, 0)) << 30;
   spec.user_id = context.image.user_id;
