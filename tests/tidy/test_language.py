@@ -344,7 +344,7 @@ def test_pages_use_the_terms_of_the_glossary() -> None:
         assert any(shown in text and shown in lines[number - 1] for number, text in found), shown
     assert not any("margin:" in text for _, text in found), "styles are not shown"
     opening = [text for _, text in comments("console/src/components/Status.svelte")]
-    assert opening[0].startswith(" A job's status")
+    assert opening[0].startswith(" Shows a job's status")
 
 
 def test_modules_use_the_terms_of_the_glossary() -> None:
