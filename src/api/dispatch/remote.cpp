@@ -84,7 +84,7 @@ net::Headers to_headers(const client::Fields& fields) {
 
 // Removes a client's own kDelegationHeader: only this server may set it.
 client::Fields headers_for(const client::Fields& headers, const std::string& on_behalf) {
-  client::Fields passed = client::headers_to_pass(headers);
+  client::Fields passed = client::forwarded_headers(headers);
   std::erase_if(passed, [](const auto& field) { return field.first == kDelegationHeader; });
   if (!on_behalf.empty()) passed.emplace_back(kDelegationHeader, on_behalf);
   return passed;
@@ -115,7 +115,7 @@ bool Remotes::is_for_another(const Route& route, const std::string& region) cons
 Result<net::Response> Remotes::pass(const net::RequestHead& head, const std::string& body,
                                     const Route& route, const std::string& region,
                                     const std::string& on_behalf) {
-  client::Passed request;
+  client::ForwardedRequest request;
   request.method = head.method;
   request.target = head.target;
   request.headers = headers_for(head.headers.fields(), on_behalf);
@@ -144,7 +144,7 @@ Result<net::Response> Remotes::pass(const net::RequestHead& head, const std::str
     response.body.append(bytes.data(), bytes.size());
     return {};
   };
-  TRY(forwarder_.pass(regions_.at(region), request, receiver)
+  TRY(forwarder_.forward(regions_.at(region), request, receiver)
           .in("the region " + region + " does not answer"));
   return response;
 }
@@ -153,7 +153,7 @@ Result<void> Remotes::pass_s3(net::Stream& stream, const S3Address& address, Bod
                               const std::string& region, const std::string& on_behalf,
                               Streamed& streamed) {
   const net::RequestHead& head = stream.head();
-  client::Passed request;
+  client::ForwardedRequest request;
   request.method = head.method;
   request.target = target_of(address);
   request.headers = headers_for(without_chunked_encoding(head.headers.fields()), on_behalf);
@@ -193,7 +193,7 @@ Result<void> Remotes::pass_s3(net::Stream& stream, const S3Address& address, Bod
     return stream.start(status, headers, length);
   };
   receiver.write = [&](std::span<const char> bytes) { return stream.write(bytes); };
-  return forwarder_.pass(regions_.at(region), request, receiver)
+  return forwarder_.forward(regions_.at(region), request, receiver)
       .in("the region " + region + " does not answer");
 }
 

@@ -26,7 +26,7 @@ bool is_inside(const RankState& rank) { return rank.calls.kind != 0; }
 // Returns true for a rank inside a call without a sign of life: it was stopped, or its process was
 // killed and its record remains.
 bool has_stopped(const RankState& rank) {
-  return is_inside(rank) && std::min(rank.calls.beat, rank.calls.unchanged) >= kStoppedAfter;
+  return is_inside(rank) && std::min(rank.calls.since_beat, rank.calls.unchanged) >= kStoppedAfter;
 }
 
 std::string rank_text(uint32_t rank, domain::HostIndex host) {
@@ -138,7 +138,7 @@ void add_stopped(std::span<const RankState> ranks, std::vector<RankFault>& fault
                       .text = rank_text(rank) + " has stopped: it is in collective " +
                               std::to_string(rank.calls.completed + 1) + " (" +
                               call_text(rank.calls) + "), and has given no sign of life for " +
-                              seconds_text(rank.calls.beat)});
+                              seconds_text(rank.calls.since_beat)});
   }
 }
 

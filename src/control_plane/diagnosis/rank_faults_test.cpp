@@ -109,7 +109,7 @@ TEST(WaitingFaults, NameABusyRankAfterALongPause) {
 
 TEST(WaitingFaults, NameARankThatStopsInsideACall) {
   RankState stopped = inside(1, 50, 9s);
-  stopped.calls.beat = 7s;
+  stopped.calls.since_beat = 7s;
   EXPECT_EQ(found({inside(0, 50, 9s), stopped}), "StoppedRank 1");
   stopped.calls.unchanged = 1s;
   EXPECT_EQ(found({inside(0, 50, 9s), stopped}), "") << "it has just begun its call";
@@ -121,7 +121,7 @@ TEST(WaitingFaults, NameARankThatStopsInsideACall) {
 
 TEST(WaitingFaults, AreNotFoundInAKilledGroup) {
   RankState killed = inside(0, 50, 1h);
-  killed.calls.beat = 1h;
+  killed.calls.since_beat = 1h;
   EXPECT_EQ(found({killed, outside(1, 50, 1h)}), "");
   EXPECT_EQ(present_pause(std::vector{killed, outside(1, 50, 1h)}), std::nullopt);
   EXPECT_EQ(found({killed, outside(1, 50, 9s), inside(2, 50, 9s)}), "StoppedRank 0")

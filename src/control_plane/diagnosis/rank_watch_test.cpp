@@ -140,7 +140,7 @@ TEST_F(RankWatchTest, ComparesElasticRanksInTheirNewGroup) {
   work(20s, {50, 50, 50, 50});
   // Rank 3 was killed inside a call, and the others form a group of three.
   ranks[3].calls.kind = uint8_t(CallKind::allreduce);
-  ranks[3].calls.unchanged = ranks[3].calls.beat = 1h;
+  ranks[3].calls.unchanged = ranks[3].calls.since_beat = 1h;
   for (uint32_t rank = 0; rank < 3; ++rank) {
     ranks[rank].calls = {.rank = rank, .group = 10, .group_rank = rank, .group_ranks = 3};
     ranks[rank].calls.completed = 20;

@@ -28,7 +28,7 @@ Result<void> check_activity(wire::Activity& activity) {
   limit(activity.idle);
   for (wire::RankActivity& rank : activity.ranks) limit(rank.output), limit(rank.collective);
   for (wire::RankCalls& calls : activity.calls) {
-    limit(calls.unchanged), limit(calls.beat);
+    limit(calls.unchanged), limit(calls.since_beat);
     limit(calls.inside_us), limit(calls.outside_us), limit(calls.loading_us);
     if (calls.links.size() > kCallLinks) calls.links.resize(kCallLinks);
     for (wire::LinkLoad& link : calls.links) limit(link.busy_us);
@@ -59,7 +59,8 @@ void add_ranks(const AgentSession& session, std::chrono::nanoseconds now,
   const auto since = std::chrono::duration_cast<Duration>(now - session.activity_at);
   for (const wire::RankCalls& calls : session.activity->calls) {
     ranks.push_back({session.host, calls, session.activity->idle});
-    // `beat` and the host's `idle` stay as reported: the server cannot see whether they still grow.
+    // `since_beat` and the host's `idle` stay as reported: the server cannot see whether they still
+    // grow.
     ranks.back().calls.unchanged += since;
   }
 }

@@ -114,7 +114,7 @@ TEST(RankWatches, AnnounceALimitedNumberOfFaultsWithTheirEnds) {
 TEST(CheckedActivity, HasOnlyPlausibleNumbers) {
   wire::RankCalls wild{.rank = 1, .group = 9, .group_rank = 1, .group_ranks = 2};
   wild.unchanged = Duration::max();
-  wild.beat = Duration::min();
+  wild.since_beat = Duration::min();
   wild.outside_us = UINT64_MAX;
   wild.links = std::vector<wire::LinkLoad>(100, {7, UINT64_MAX});
   wire::RankCalls alone = wild, beyond = wild, many = wild;
@@ -127,7 +127,7 @@ TEST(CheckedActivity, HasOnlyPlausibleNumbers) {
   EXPECT_EQ(activity.idle, Duration(0s));
   ASSERT_EQ(activity.calls.size(), 1u);
   EXPECT_EQ(activity.calls[0].unchanged, kActivityAgeMax);
-  EXPECT_EQ(activity.calls[0].beat, Duration(0s));
+  EXPECT_EQ(activity.calls[0].since_beat, Duration(0s));
   EXPECT_LT(activity.calls[0].outside_us, UINT64_MAX);
   EXPECT_EQ(activity.calls[0].links.size(), kCallLinks);
   EXPECT_LT(activity.calls[0].links[0].busy_us, UINT64_MAX);

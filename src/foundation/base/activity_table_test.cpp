@@ -12,7 +12,7 @@ std::string raw_bytes_of(const std::vector<ActivitySlot>& slots) {
   return {reinterpret_cast<const char*>(slots.data()), slots.size() * sizeof(ActivitySlot)};
 }
 
-TEST(ActivityTable, HasTheFirstSlotOfEachRank) {
+TEST(ActivityTable, ReturnsTheFirstSlotOfEachRank) {
   const auto slots =
       read_activity(raw_bytes_of({{3, 10, 20, 0}, {}, {1, 5, 6, 7}, {3, 99, 99, 0}}));
   ASSERT_EQ(slots.size(), 2u);
@@ -22,7 +22,7 @@ TEST(ActivityTable, HasTheFirstSlotOfEachRank) {
   EXPECT_EQ(slots[1].rank_and_one, 1u);
 }
 
-TEST(ActivityTable, BelievesNothingBeyondItsLimits) {
+TEST(ActivityTable, IgnoresSlotsBeyondItsLimits) {
   EXPECT_TRUE(read_activity("").empty());
   EXPECT_TRUE(read_activity(std::string(31, '\xff')).empty()) << "no whole slot";
   EXPECT_TRUE(read_activity(std::string(kActivityBytes, '\xff')).empty()) << "no such rank";
@@ -52,7 +52,7 @@ CallRecord record_of_rank_1_of_4() {
   return calls;
 }
 
-TEST(ActivityTable, HasTheRecordOfASlot) {
+TEST(ActivityTable, ReturnsTheRecordOfASlot) {
   const auto records = read_calls(table_with({2, 812, 0, 0}, record_of_rank_1_of_4()));
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].rank, 1u);
@@ -60,14 +60,14 @@ TEST(ActivityTable, HasTheRecordOfASlot) {
   EXPECT_EQ(read_activity(table_with({2, 812, 0, 0}, record_of_rank_1_of_4())).size(), 1u);
 }
 
-TEST(ActivityTable, HasNoRecordThatCannotBe) {
+TEST(ActivityTable, IgnoresInvalidRecords) {
   const auto count = [](const CallRecord& calls) {
     return read_calls(table_with({2, 0, 0, 0}, calls)).size();
   };
   CallRecord calls = record_of_rank_1_of_4();
   EXPECT_EQ(count(calls), 1u);
   calls.ranks = 1;
-  EXPECT_EQ(count(calls), 0u) << "a rank that waits for none";
+  EXPECT_EQ(count(calls), 0u) << "a group of one rank";
   calls.ranks = kActivityRankMax + 1;
   EXPECT_EQ(count(calls), 0u);
   calls = record_of_rank_1_of_4();
@@ -77,7 +77,8 @@ TEST(ActivityTable, HasNoRecordThatCannotBe) {
   calls.writer = 0;
   EXPECT_EQ(count(calls), 0u) << "free";
   EXPECT_TRUE(read_calls(table_with({0, 0, 0, 0}, record_of_rank_1_of_4())).empty());
-  EXPECT_TRUE(read_calls(std::string(kActivityBytes, '\1')).empty()) << "of an earlier agent";
+  EXPECT_TRUE(read_calls(std::string(kActivityBytes, '\1')).empty())
+      << "a table of an earlier release, without records";
 }
 
 TEST(ActivityTable, ReplacesInvalidValuesOfARecord) {

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max(),
                   kMin = std::numeric_limits<int64_t>::min();
 
-TEST(Arithmetic, CheckedResultsThatDoNotFitAreNothing) {
+TEST(Arithmetic, CheckedReturnsNulloptOnOverflow) {
   EXPECT_EQ(checked_add<int64_t>(kMax - 1, 1), kMax);
   EXPECT_FALSE(checked_add<int64_t>(kMax, 1));
   EXPECT_FALSE(checked_add<int64_t>(kMin, -1));
@@ -20,7 +20,7 @@ TEST(Arithmetic, CheckedResultsThatDoNotFitAreNothing) {
   EXPECT_FALSE(checked_add<uint32_t>(UINT32_MAX, 1));
 }
 
-TEST(Arithmetic, SaturatedResultsStayAtTheEnd) {
+TEST(Arithmetic, SaturatingReturnsTheNearestLimit) {
   EXPECT_EQ(saturating_add<uint32_t>(2147483647u + 2147483647u, 2), UINT32_MAX);
   EXPECT_EQ(saturating_add<int64_t>(kMin, -1), kMin);
   EXPECT_EQ(saturating_add<int64_t>(kMax, 1), kMax);
@@ -29,7 +29,7 @@ TEST(Arithmetic, SaturatedResultsStayAtTheEnd) {
   EXPECT_EQ(saturating_mul<int64_t>(kMin, -1), kMax);
 }
 
-TEST(Arithmetic, DoublesBeyondTheTypeAreItsEnds) {
+TEST(Arithmetic, SaturatingCastLimitsDoublesToTheType) {
   EXPECT_EQ(saturating_cast<int64_t>(1e308), kMax);
   EXPECT_EQ(saturating_cast<int64_t>(-INFINITY), kMin);
   EXPECT_EQ(saturating_cast<int64_t>(NAN), 0);
@@ -38,7 +38,7 @@ TEST(Arithmetic, DoublesBeyondTheTypeAreItsEnds) {
   EXPECT_EQ(saturating_cast<uint32_t>(7.9), 7u);
 }
 
-TEST(Arithmetic, SecondsAndInstantsOfAnySize) {
+TEST(Arithmetic, SaturatesSecondsAndInstants) {
   EXPECT_EQ(saturating_seconds(2), 2s);
   EXPECT_EQ(saturating_seconds(kMax), Duration{kMax});
   EXPECT_EQ(saturating_add(from_milliseconds(kMax - 5), Duration{10}), from_milliseconds(kMax));

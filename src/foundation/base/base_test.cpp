@@ -17,7 +17,7 @@ Result<int> half(int n) {
 }
 Result<int> quarter(int n) { return TRY(half(TRY(half(n)))); }
 
-TEST(Result, ErrorsClimbWithContext) {
+TEST(Result, TryAddsContextToErrors) {
   EXPECT_EQ(*quarter(12), 3);
   const auto failed = quarter(6).in("quartering 6");
   ASSERT_FALSE(failed);
@@ -28,7 +28,7 @@ TEST(Result, ErrorsClimbWithContext) {
 enum class FileFault { missing, empty };
 enum class NetFault { missing };
 
-TEST(Result, DetailsTellErrorsOfOneKindApart) {
+TEST(Result, DetailsDistinguishErrorsOfOneKind) {
   const Error error =
       not_found("file a not found", FileFault::missing).in("reading b").in("starting");
   EXPECT_EQ(error.message, "starting: reading b: file a not found");
@@ -45,7 +45,7 @@ TEST(Result, ErrnoBecomesAKindAndAMessage) {
   EXPECT_EQ(from_errno("opening x", ENOENT).message, "opening x: No such file or directory");
 }
 
-TEST(Time, FormsRoundTrip) {
+TEST(Time, FormatsRoundTrip) {
   const Instant instant = from_milliseconds(1'795'167'900'123);
   EXPECT_EQ(to_iso8601(instant), "2026-11-20T09:45:00.123Z");
   EXPECT_EQ(to_basic_iso8601(instant), "20261120T094500Z");
@@ -110,13 +110,13 @@ TEST(Text, Utf8) {
   EXPECT_EQ(shorten("gr\xc3\xbc\xc3\x9f Gott", 6), "gr...");
 }
 
-TEST(Json, FaultsAreResults) {
+TEST(Json, ReportsFaultsAsErrors) {
   EXPECT_FALSE(parse_json("{"));
   EXPECT_FALSE(parse_json(std::string(200, '[') + std::string(200, ']')));
   const Json object = *parse_json(R"({"a": 1})");
   EXPECT_EQ(*int_at(object, "a"), 1);
   EXPECT_EQ(*int_at({{"a", INT64_MAX}}, "a"), INT64_MAX);
-  EXPECT_FALSE(int_at({{"a", uint64_t{1} << 63}}, "a")) << "it would be another number";
+  EXPECT_FALSE(int_at({{"a", uint64_t{1} << 63}}, "a")) << "it does not fit in 64 bits with a sign";
   EXPECT_EQ(string_at(object, "a").error().message, "'a' must be a string, not 1");
   EXPECT_EQ(string_at(object, "b").error().message, "'b' must be a string, but it is missing");
 }

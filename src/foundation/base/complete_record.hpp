@@ -1,5 +1,5 @@
-// A CompleteRecord is a JsonRecord whose members must all be present in what is read: a missing
-// one is an error instead of keeping its default.
+// A CompleteRecord is a JsonRecord whose members must all be present in the JSON that is read: a
+// missing member is an error, and does not keep its default.
 //
 //   constexpr auto kLogin = complete(json_record<Login>("login", [](auto& side, auto& login) {
 //     side("host", login.host);
@@ -10,7 +10,7 @@
 // A member is required if the description writes it for a default value. A CompleteRecord can
 // describe members and list elements of other records.
 //
-// Threads: constants. Errors: those of JsonRecord; invalid, naming the member that is missing.
+// Threads: constants. Errors: those of JsonRecord; invalid, with the name of the missing member.
 #pragma once
 
 #include <string>

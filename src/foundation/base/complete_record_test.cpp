@@ -36,20 +36,20 @@ TEST(CompleteRecord, ReadsWrittenRecords) {
   EXPECT_EQ(read->note, "aisle");
 }
 
-TEST(CompleteRecord, AcceptsNullAndOmissionWhereTheyAreWritten) {
+TEST(CompleteRecord, AcceptsNullAndOmissionOfOptionalMembers) {
   const auto read = kSlot.read({{"user", "ann"}, {"row", nullptr}});
   ASSERT_TRUE(read);
   EXPECT_EQ(read->row, std::nullopt);
 }
 
-TEST(CompleteRecord, NamesTheMemberThatIsMissing) {
+TEST(CompleteRecord, NamesAMissingMember) {
   EXPECT_EQ(kSlot.read({{"row", 1}}).error().message, "'user' is missing");
   EXPECT_EQ(kSlot.read({{"user", nullptr}, {"row", 1}}).error().message, "'user' is missing");
   EXPECT_EQ(kSlot.read({{"user", "ann"}}).error().message, "'row' is missing");
   EXPECT_FALSE(kSlot.read(Json::array()));
 }
 
-TEST(CompleteRecord, IsAFormOfOtherRecords) {
+TEST(CompleteRecord, DescribesMembersOfOtherRecords) {
   EXPECT_TRUE(kCoach.read({{"seats", {{{"user", "ann"}, {"row", 1}}}}}));
   EXPECT_EQ(kCoach.read({{"seats", {{{"row", 1}}}}}).error().message,
             "coach.seats: 'user' is missing");

@@ -1,5 +1,5 @@
-// Decides whether the disk has space for new data of users. A reserve is kept for the ledger: if
-// less than that is free, new jobs, objects and log lines are rejected.
+// DiskReserve checks that the disk has space for new data of users. A reserve is kept for the
+// ledger: if less than the reserve is free, new jobs, objects and log lines are rejected.
 //
 // Threads: callable from anywhere, as free_bytes is. Errors: exhausted.
 #pragma once
@@ -15,7 +15,7 @@ namespace trainyard {
 
 class DiskReserve {
  public:
-  // `free_bytes` returns the free space of the file system (os/disk.hpp); if it fails, nothing is
+  // `free_bytes` returns the free space of the file system (os/disk.hpp). If it fails, no data is
   // rejected.
   DiskReserve(uint64_t reserve_bytes, std::function<Result<uint64_t>()> free_bytes)
       : reserve_bytes_(reserve_bytes), free_bytes_(std::move(free_bytes)) {}
@@ -34,7 +34,7 @@ class DiskReserve {
   const std::function<Result<uint64_t>()> free_bytes_;
 };
 
-// DiskReserve::check() as a function, which modules call before they store new data.
+// A call of DiskReserve::check(), which modules make before they store new data.
 using CheckDiskSpace = std::function<Result<void>()>;
 inline CheckDiskSpace no_reserve() {
   return [] { return ok(); };

@@ -1,5 +1,5 @@
-// EnumTable is the one table of an enum's texts, from which both directions are derived: to text
-// and from text.
+// EnumTable lists the texts of an enum's values once. Both conversions, to text and from text, are
+// derived from it.
 //
 //   enum class State { waiting, active };
 //   constexpr EnumTable<State> kStates{
@@ -8,9 +8,10 @@
 //   kStates.parse("lost")         // invalid: unknown state 'lost'
 //
 // A table that lacks an enumerator, or lists them in a different order, does not compile.
-// The compiler's names of values tell how many enumerators there are; their values are 0, 1, 2, ..
+// The number of enumerators is derived from the compiler's names of values, which must be 0, 1, 2,
+// ..
 //
-// Threads: constants. Errors: of parse(): invalid, with the text (shortened).
+// Threads: constants. Errors: parse() returns invalid, with the text (shortened).
 #pragma once
 
 #include <array>

@@ -31,7 +31,7 @@ TEST(EnumTable, NamesTheSetInErrors) {
   EXPECT_LT(kPlanets.parse(std::string(1000, 'x')).error().message.size(), 100U);
 }
 
-TEST(EnumTable, TellsValuesOutsideTheEnum) {
+TEST(EnumTable, RecognizesValuesOutsideTheEnum) {
   EXPECT_TRUE(is_enumerator<Planet::mars>());
   EXPECT_FALSE(is_enumerator<static_cast<Planet>(3)>());
   EXPECT_EQ(kPlanets.text(static_cast<Planet>(3)), "unknown");

@@ -28,7 +28,8 @@ class FileFaults {
   virtual FileFault before(FileStep step, const std::string& path, size_t bytes) = 0;
 };
 
-// Fails the n-th step, counted from 1, and no other. A write that fails has stored its first half.
+// Fails the n-th step, counted from 1, and no other. A failing write stores the first half of its
+// bytes.
 class NthFileFault final : public FileFaults {
  public:
   NthFileFault(uint64_t nth, int error_number) : nth_(nth), error_number_(error_number) {}

@@ -1,4 +1,4 @@
-// Files is the file system as an interface, so that a simulator can lose, tear and reject writes.
+// Files is an interface to the file system, which lets a simulator lose, tear and reject writes.
 //
 // A module whose files decide crash safety takes a Files in its constructor. The shipped programs
 // pass os::MachineFiles (os/machine_files.hpp); sim/ passes one that simulates full disks, disk
@@ -24,7 +24,7 @@
 
 namespace trainyard {
 
-// A file that is written at its end only.
+// A file to which bytes are only appended.
 class AppendFile {
  public:
   virtual ~AppendFile() = default;
@@ -56,7 +56,7 @@ class Files {
   virtual Result<std::string> read(const std::string& path, size_t bytes_max) = 0;
   // Reads up to `bytes` bytes from `offset`; fewer at the end of the file.
   virtual Result<std::string> read_at(const std::string& path, uint64_t offset, size_t bytes) = 0;
-  // names, ordered
+  // Returns the names in the directory, in byte order.
   virtual Result<std::vector<std::string>> list_directory(const std::string& path) = 0;
   virtual bool exists(const std::string& path) = 0;
 };

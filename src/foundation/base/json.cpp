@@ -13,7 +13,7 @@ const Json* member(const Json& object, std::string_view name) {
   return found == object.end() ? nullptr : &*found;
 }
 
-Error wrong(const Json* found, std::string_view name, std::string_view wanted) {
+Error wrong_member(const Json* found, std::string_view name, std::string_view wanted) {
   return invalid("'" + std::string(name) + "' must be " + std::string(wanted) +
                  (found ? ", not " + shorten(dump(*found), 60) : ", but it is missing"));
 }
@@ -37,27 +37,27 @@ Result<Json> parse_json(std::string_view text) {
 
 Result<std::string> string_at(const Json& object, std::string_view name) {
   const Json* found = member(object, name);
-  if (!found || !found->is_string()) return wrong(found, name, "a string");
+  if (!found || !found->is_string()) return wrong_member(found, name, "a string");
   return found->get<std::string>();
 }
 
 Result<int64_t> int_at(const Json& object, std::string_view name) {
   const Json* found = member(object, name);
-  if (!found || !found->is_number_integer()) return wrong(found, name, "a whole number");
+  if (!found || !found->is_number_integer()) return wrong_member(found, name, "a whole number");
   if (found->is_number_unsigned() && found->get<uint64_t>() > uint64_t(INT64_MAX))
-    return wrong(found, name, "a whole number below 2^63");
+    return wrong_member(found, name, "a whole number below 2^63");
   return found->get<int64_t>();
 }
 
 Result<double> double_at(const Json& object, std::string_view name) {
   const Json* found = member(object, name);
-  if (!found || !found->is_number()) return wrong(found, name, "a number");
+  if (!found || !found->is_number()) return wrong_member(found, name, "a number");
   return found->get<double>();
 }
 
 Result<bool> bool_at(const Json& object, std::string_view name) {
   const Json* found = member(object, name);
-  if (!found || !found->is_boolean()) return wrong(found, name, "true or false");
+  if (!found || !found->is_boolean()) return wrong_member(found, name, "true or false");
   return found->get<bool>();
 }
 

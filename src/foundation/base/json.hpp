@@ -1,6 +1,6 @@
-// Represents JSON as a value, with accessors that return Results and throw no exceptions.
+// Represents JSON as a value. The accessors return Results and throw no exceptions.
 //
-// For our own records and small documents. The AWS protocols have a faster reader of their own.
+// Used for Trainyard's own records and small documents. The AWS protocols have a faster reader.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,16 +13,17 @@ namespace trainyard {
 
 using Json = nlohmann::json;
 
-// Limits: nesting of at most 100. Errors: invalid, with the position of the fault.
+// Parses a document. Errors: invalid, with the position of the fault, or if it is nested deeper
+// than 100 levels.
 Result<Json> parse_json(std::string_view text);
 
-// The member `name` of `object`. Errors: invalid, naming the member and the value found.
+// Return the member `name` of `object`. Errors: invalid, with the member and the value found.
 Result<std::string> string_at(const Json& object, std::string_view name);
 Result<int64_t> int_at(const Json& object, std::string_view name);
 Result<double> double_at(const Json& object, std::string_view name);
 Result<bool> bool_at(const Json& object, std::string_view name);
 
-// Formats a value. Bytes that are not UTF-8 are replaced, so it never throws.
+// Formats a value as JSON text. Bytes that are not UTF-8 are replaced, so it never throws.
 std::string dump(const Json& value, int indent = -1);
 
 }  // namespace trainyard

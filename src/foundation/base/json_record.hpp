@@ -16,11 +16,11 @@
 // and a record. Reading keeps the default of a member that is missing or null, and ignores unknown
 // members, so that members can be added.
 //
-// Types without a form: strings, numbers, bool, Instant and Duration (both in milliseconds), Json,
-// lists and maps of strings, and optionals of these. A member of another type has a form, which
-// also serves for optionals and lists of the type. A form is a JsonRecord, an EnumTable, a function
-// that parses text (written by to_string) or reads JSON (written by to_json), or a class with these
-// members:
+// These types need no form: strings, numbers, bool, Instant and Duration (both in milliseconds),
+// Json, lists and maps of strings, and optionals of these. A member of another type needs a form,
+// which also applies to optionals and lists of the type. A form is a JsonRecord, an EnumTable, a
+// function that parses text (written by to_string) or reads JSON (written by to_json), or a class
+// with these members:
 //
 //   using Value = AttemptId;
 //   static Json write(const AttemptId&);
@@ -100,7 +100,7 @@ class JsonMemberWriter {
   static constexpr bool kReads = false;
 
   void operator()(std::string_view name, const std::string& value);
-  // it would be written as a bool
+  // deleted, because a pointer would be written as a bool
   void operator()(std::string_view name, const char* value) = delete;
   void operator()(std::string_view name, bool value);
   void operator()(std::string_view name, double value);
@@ -113,7 +113,7 @@ class JsonMemberWriter {
   void operator()(std::string_view name, const std::vector<std::string>& value);
   void operator()(std::string_view name, const std::map<std::string, std::string>& value);
   void operator()(std::string_view name, const Json& value);
-  // Writes null if it is unset.
+  // Writes null if the value is unset.
   template <class T>
   void operator()(std::string_view name, const std::optional<T>& value) {
     if (value)
@@ -136,11 +136,11 @@ class JsonMemberWriter {
     if constexpr (std::is_enum_v<T>) {
       if (value != T{}) put(name, in_form(value, form));
     } else {
-      // An empty list or record, and null for an optional, are empty.
+      // Empty are: an empty list or record, and null for an unset optional.
       if (Json json = in_form(value, form); !json.empty()) put(name, std::move(json));
     }
   }
-  // Writes the member if `written`; reading takes it in any case.
+  // Writes the member if `written`. A reader reads it in any case.
   template <class... Value>
   void when(bool written, std::string_view name, const Value&... value) {
     if (written) (*this)(name, value...);
@@ -247,7 +247,7 @@ class JsonMemberReader {
   std::optional<Error> error_;
 };
 
-// True in a description that is called to read: `if constexpr (kReads<decltype(side)>)`.
+// True while a description is called to read: `if constexpr (kReads<decltype(side)>)`.
 template <class Side>
 inline constexpr bool kReads = std::remove_reference_t<Side>::kReads;
 
@@ -271,7 +271,7 @@ class JsonRecord {
     TRY(read_into(json, record));
     return record;
   }
-  // Reads into a record that has other defaults.
+  // Reads into `record`; its members are the defaults.
   Result<void> read_into(const Json& json, T& record) const {
     JsonMemberReader side(json, name_);
     describe_(side, record);
@@ -285,7 +285,8 @@ class JsonRecord {
   Check check_;
 };
 
-// `name` stands before the members in errors. `check(record)` returns a Result<void> after reading.
+// Makes a JsonRecord. Errors name members as "NAME.MEMBER". `check(record)` is called after reading
+// and returns a Result<void>.
 template <class T, class Describe>
 constexpr auto json_record(std::string_view name, Describe describe) {
   const auto check = [](const T&) -> Result<void> { return {}; };

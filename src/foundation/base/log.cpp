@@ -9,7 +9,7 @@
 namespace trainyard {
 namespace {
 
-constexpr size_t kFieldBytesMax = 2000;  // keeps lines readable, whatever a peer sent
+constexpr size_t kFieldBytesMax = 2000;  // keeps lines readable, even if a peer sent a long text
 
 struct LogState {
   LogSink sink;

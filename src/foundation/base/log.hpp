@@ -1,5 +1,5 @@
-// Writes the program's own log, one line per event, for operators. The module observe stores the
-// logs of jobs.
+// Writes the log of the program itself, one line per event, for operators. (The module observe
+// stores the logs of jobs.)
 //
 //   log(Level::info, "control", "placed gang", {{"job", name}, {"hosts", "2"}});
 //   2026-11-20T09:45:00.123Z info control: placed gang job=mnist-1 hosts=2
@@ -26,7 +26,8 @@ using Field = std::pair<std::string_view, std::string>;
 // `line` has no newline at its end.
 using LogSink = std::function<void(Level level, std::string_view line)>;
 
-// Requires: called by main before any thread starts. Lines below `least` are dropped.
+// Sets where lines are written; lines of a level below `least` are dropped. Requires: called by
+// main before any thread starts.
 void set_log(LogSink sink, Clock& clock, Level least);
 
 void log(Level level, std::string_view module, std::string_view what,

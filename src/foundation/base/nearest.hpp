@@ -1,4 +1,4 @@
-// Finds the name that a mistyped one probably meant, by its edit distance.
+// Suggests the correct name for a mistyped one: the name with the smallest edit distance.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace trainyard {
 
-// Returns the name closest to a mistyped one; "" if none is close.
+// Return the name closest to `typed`; "" if none is close.
 std::string nearest(std::string_view typed, std::span<const std::string> names);
 std::string nearest(std::string_view typed, std::span<const std::string_view> names);
 

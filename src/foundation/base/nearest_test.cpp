@@ -7,7 +7,7 @@
 namespace trainyard {
 namespace {
 
-TEST(Nearest, TheOneThatWasMeant) {
+TEST(Nearest, SuggestsTheClosestName) {
   const std::vector<std::string> names{"jobs", "describe", "logs", "top",
                                        "stop", "submit",   "shell"};
   EXPECT_EQ(nearest("jbos", names), "jobs");

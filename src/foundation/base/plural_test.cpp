@@ -5,7 +5,7 @@
 namespace trainyard {
 namespace {
 
-TEST(Counted, ACountOfOneIsSingular) {
+TEST(Counted, UsesTheSingularForOne) {
   EXPECT_EQ(counted(0, "job"), "0 jobs");
   EXPECT_EQ(counted(1, "job"), "1 job");
   EXPECT_EQ(counted(2, "job"), "2 jobs");

@@ -24,8 +24,8 @@ class Histogram {
 
   void add(double seconds);
 
-  // The number of durations of at most kBounds[index]; of all durations for index ==
-  // kBounds.size().
+  // Returns the number of durations of at most kBounds[index]; for index == kBounds.size(), the
+  // number of all durations.
   uint64_t count_to(size_t index) const;
   double sum() const { return double(nanoseconds_.load(std::memory_order_relaxed)) / 1e9; }
 

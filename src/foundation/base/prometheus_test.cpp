@@ -5,7 +5,7 @@
 namespace trainyard {
 namespace {
 
-TEST(Prometheus, SamplesAreWrittenAsTheFormatSays) {
+TEST(Prometheus, WritesSamplesInTheTextFormat) {
   PrometheusText text;
   text.begin("trainyard_jobs", "gauge", "Jobs by status.");
   text.sample("trainyard_jobs", {{"status", "InProgress"}}, 3);
@@ -19,7 +19,7 @@ TEST(Prometheus, SamplesAreWrittenAsTheFormatSays) {
             "trainyard_up 0.25\n");
 }
 
-TEST(Prometheus, AHistogramCountsUpToEachBound) {
+TEST(Prometheus, HistogramBucketsAreCumulative) {
   Histogram histogram;
   for (const double seconds : {.0001, .0005, .0006, 3.0, 1000.0}) histogram.add(seconds);
   PrometheusText text;

@@ -24,16 +24,16 @@ class Random {
   std::string hex(size_t bytes);
 };
 
-// xoshiro256** from one seed: equal seeds give equal bytes in every release. Not for secrets.
-// Confined to one thread at a time.
+// Generates bytes by xoshiro256** from one seed: equal seeds give equal bytes in every release.
+// Must not be used for secrets. Confined to one thread at a time.
 class SeededRandom final : public Random {
  public:
   explicit SeededRandom(uint64_t seed);
   void fill(std::span<std::byte> bytes) override;
   uint64_t next();
-  // Uniform in [0, limit). Requires: limit > 0.
+  // Returns a uniform number in [0, limit). Requires: limit > 0.
   uint64_t below(uint64_t limit) { return next() % limit; }
-  // True with a probability of 1 / one_in.
+  // Returns true with a probability of 1 / one_in.
   bool chance(uint64_t one_in) { return below(one_in) == 0; }
 
  private:

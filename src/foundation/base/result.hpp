@@ -35,8 +35,8 @@ enum class Kind {
 
 std::string_view to_string(Kind kind);
 
-// An enumerator of a module's own enum of errors: not_found("..", LogFault::no_group). Empty by
-// default.
+// ErrorDetail holds an enumerator of a module's own enum of errors, as in
+// not_found("..", LogFault::no_group). Empty by default.
 class ErrorDetail {
  public:
   ErrorDetail() = default;
@@ -44,7 +44,7 @@ class ErrorDetail {
   requires std::is_enum_v<E> ErrorDetail(E value)
       : enum_(&typeid(E)), value_(static_cast<int>(value)) {}
 
-  // The enumerator; nullopt if the detail is empty or of another enum.
+  // Returns the enumerator; nullopt if the detail is empty or of another enum.
   template <class E>
   std::optional<E> as() const {
     return enum_ && *enum_ == typeid(E) ? std::optional(static_cast<E>(value_)) : std::nullopt;
@@ -59,7 +59,7 @@ struct Error {
   Kind kind = Kind::internal;
   std::string message;
   ErrorDetail detail = {};
-  uint32_t context_bytes = 0;  // at the start of the message: what in() added
+  uint32_t context_bytes = 0;  // length of the context that in() put in front of the message
 
   // Puts the operation that failed in front of the message.
   Error in(std::string_view doing) && {
@@ -67,12 +67,12 @@ struct Error {
     context_bytes += uint32_t(doing.size() + 2);
     return std::move(*this);
   }
-  // The message without the context that in() added.
+  // Returns the message without the context that in() added.
   std::string_view cause() const {
     return std::string_view(message).substr(context_bytes <= message.size() ? context_bytes : 0);
   }
 
-  // True if the error has this detail.
+  // Returns true if the error has this detail.
   template <class E>
   bool is(E value) const {
     return detail.as<E>() == value;

@@ -19,7 +19,8 @@ using Digest = std::array<uint8_t, 32>;
 Digest sha256(std::string_view bytes);
 Digest hmac_sha256(std::string_view key, std::string_view bytes);
 std::string bytes_of(const Digest& digest);
-// Takes the same time wherever the texts differ. Texts of different lengths are unequal at once.
+// Compare in a time that does not depend on the position of the first difference. Texts of
+// different lengths are unequal at once.
 bool equal_in_constant_time(std::string_view a, std::string_view b);
 bool equal_in_constant_time(const Digest& a, const Digest& b);
 

@@ -10,7 +10,7 @@ namespace {
 
 std::string to_hex_of(const Digest& digest) { return to_hex(bytes_of(digest)); }
 
-TEST(Digest, IsSha256) {
+TEST(Sha256, MatchesPublishedVectors) {
   EXPECT_EQ(to_hex_of(sha256("")),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(to_hex_of(sha256("abc")),
@@ -21,7 +21,7 @@ TEST(Digest, IsSha256) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(Digest, IsHmac) {
+TEST(HmacSha256, MatchesPublishedVectors) {
   EXPECT_EQ(to_hex_of(hmac_sha256(std::string(20, '\x0b'), "Hi There")),
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
   EXPECT_EQ(to_hex_of(hmac_sha256("Jefe", "what do ya want for nothing?")),

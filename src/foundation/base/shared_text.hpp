@@ -1,5 +1,5 @@
-// SharedText is immutable text whose copies share one string: a message that a hundred thousand
-// jobs have is stored once.
+// SharedText is immutable text whose copies share one string, so a message of a hundred thousand
+// jobs is stored once.
 //
 // Threads: copies may be read and destroyed on any thread.
 #pragma once

@@ -31,13 +31,14 @@ bool equals_ignoring_case(std::string_view a, std::string_view b);
 Result<int64_t> parse_int(std::string_view text);
 Result<double> parse_double(std::string_view text);
 
-// Truncates text to at most `bytes_max` bytes, at a UTF-8 boundary and marks the cut with "...".
+// Truncates text to at most `bytes_max` bytes, at a UTF-8 boundary, and appends "..." if it was
+// longer.
 std::string shorten(std::string_view text, size_t bytes_max);
 bool is_utf8(std::string_view text);
 // Replaces every ill-formed UTF-8 sequence by U+FFFD.
 std::string to_utf8(std::string_view bytes);
 
-// "1.5 GiB", "312 B": for people.
+// Formats a size for people: "1.5 GiB", "312 B".
 std::string human_bytes(uint64_t bytes);
 
 }  // namespace trainyard

@@ -18,9 +18,9 @@
 //     int total_ GUARDED_BY(mutex_) = 0;
 //   };
 //
-// The standard's mutexes carry no such attributes in libstdc++, hence the types below. They add
-// neither a member nor a call to those of the standard. g++ ignores the attributes. Constructors
-// and destructors are not checked.
+// The mutexes of libstdc++ have no such attributes, hence the types below. They add neither a
+// member nor a call to the standard types. g++ ignores the attributes. Constructors and destructors
+// are not checked.
 //
 // Threads: Mutex, SharedMutex and ConditionVariable are callable from anywhere; a lock is confined
 // to one thread.
@@ -100,7 +100,8 @@ class SCOPED_CAPABILITY MutexUnlock {
  public:
   explicit MutexUnlock(Mutex& mutex) RELEASE(mutex) : mutex_(mutex) { mutex_.unlock(); }
   MutexUnlock(const MutexUnlock&) = delete;
-  ~MutexUnlock() RELEASE() { mutex_.lock(); }  // releases this object: the mutex is held again
+  // RELEASE(): the analysis releases this object, and regards the mutex as held again.
+  ~MutexUnlock() RELEASE() { mutex_.lock(); }
 
  private:
   Mutex& mutex_;

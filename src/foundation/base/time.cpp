@@ -33,7 +33,7 @@ Result<Instant> from_civil(const Civil& c, std::string_view text) {
   const year_month_day date{year{c.year}, month{unsigned(c.month)}, day{unsigned(c.day)}};
   if (!date.ok() || c.hour < 0 || c.hour > 23 || c.minute < 0 || c.minute > 59 || c.second < 0 ||
       c.second > 60)
-    return invalid("'" + std::string(text) + "' is not a date that exists");
+    return invalid("'" + std::string(text) + "' is not a valid date");
   return Instant{sys_days{date}} + hours{c.hour} + minutes{c.minute} + seconds{c.second} +
          Duration{c.millisecond};
 }

@@ -26,9 +26,10 @@ using std::chrono_literals::operator""h;
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Wall time: for people, for protocols, and for deadlines that outlive the process.
+  // Returns wall time: for people, for protocols, and for deadlines that outlive the process.
   virtual Instant now() = 0;
-  // Never goes back: for measurements and waits within one process. Its zero is arbitrary.
+  // Returns a time that never goes back: for measurements and waits within one process. Its zero is
+  // arbitrary.
   virtual std::chrono::nanoseconds monotonic() = 0;
 };
 
@@ -38,17 +39,17 @@ inline double to_seconds(Instant instant) {
   return static_cast<double>(to_milliseconds(instant)) / 1000.0;
 }
 
-// "2026-11-20T09:45:00.123Z" (with_milliseconds) or "2026-11-20T09:45:00Z".
+// Formats "2026-11-20T09:45:00.123Z" (with_milliseconds) or "2026-11-20T09:45:00Z".
 std::string to_iso8601(Instant instant, bool with_milliseconds = true);
-// "20261120T094500Z", the compact form of SigV4.
+// Formats "20261120T094500Z", the compact form of SigV4.
 std::string to_basic_iso8601(Instant instant);
-// "Fri, 20 Nov 2026 09:45:00 GMT", the form of HTTP headers.
+// Formats "Fri, 20 Nov 2026 09:45:00 GMT", the form of HTTP headers.
 std::string to_http_date(Instant instant);
-// Accepts the extended form with or without fraction and with Z or +hh:mm. Errors: invalid.
+// Parses the extended form with or without fraction and with Z or +hh:mm. Errors: invalid.
 Result<Instant> parse_iso8601(std::string_view text);
-// Accepts YYYYMMDDTHHMMSSZ. Errors: invalid.
+// Parses YYYYMMDDTHHMMSSZ. Errors: invalid.
 Result<Instant> parse_basic_iso8601(std::string_view text);
-// Accepts the HTTP form. Errors: invalid.
+// Parses the form of to_http_date(). Errors: invalid.
 Result<Instant> parse_http_date(std::string_view text);
 
 }  // namespace trainyard

@@ -1,4 +1,4 @@
-// Decides whether a rate allows one more request.
+// TokenBucket decides whether a rate limit allows one more request.
 //
 // A bucket holds up to `burst` tokens and gains `per_second` of them. A request takes one, or is
 // rejected.
@@ -27,7 +27,7 @@ class TokenBucket {
     tokens_ = std::min(tokens_, burst_);
   }
 
-  // Takes a token. Returns false, and takes none, if the rate is exceeded.
+  // Takes a token and returns true; if none is left, returns false.
   bool take(Time now) {
     refill(now);
     if (tokens_ < 1) return false;

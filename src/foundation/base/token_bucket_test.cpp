@@ -13,7 +13,7 @@ int taken(TokenBucket& bucket, TokenBucket::Time now) {
   return count;
 }
 
-TEST(TokenBucket, ABurstThenTheRate) {
+TEST(TokenBucket, AllowsABurstAndThenTheRate) {
   TokenBucket bucket(10, 50, 0s);
   EXPECT_EQ(taken(bucket, 0s), 50);
   EXPECT_EQ(taken(bucket, 1s), 10);
@@ -26,7 +26,7 @@ TEST(TokenBucket, NeverSavesMoreThanItsBurst) {
   EXPECT_EQ(taken(bucket, 24h), 50);
 }
 
-TEST(TokenBucket, OverAnyTimeNoMoreThanTheRateAndOneBurst) {
+TEST(TokenBucket, NeverExceedsTheRatePlusOneBurst) {
   TokenBucket bucket(7, 3, 0s);
   int count = 0;
   for (int millisecond = 0; millisecond < 100'000; millisecond++)
@@ -35,7 +35,7 @@ TEST(TokenBucket, OverAnyTimeNoMoreThanTheRateAndOneBurst) {
   EXPECT_GE(count, 7 * 100);
 }
 
-TEST(TokenBucket, ATimeThatGoesBackGivesNothing) {
+TEST(TokenBucket, GainsNothingFromATimeThatGoesBack) {
   TokenBucket bucket(10, 1, 10s);
   EXPECT_TRUE(bucket.take(10s));
   EXPECT_FALSE(bucket.take(5s));
@@ -43,7 +43,7 @@ TEST(TokenBucket, ATimeThatGoesBackGivesNothing) {
   EXPECT_TRUE(bucket.take(10100ms));
 }
 
-TEST(TokenBucket, AnotherRateCountsFromNow) {
+TEST(TokenBucket, ChangesTheRateFromNowOn) {
   TokenBucket bucket(1, 100, 0s);
   bucket.change(1000, 10, 0s);
   EXPECT_EQ(taken(bucket, 0s), 10);

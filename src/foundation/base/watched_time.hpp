@@ -1,8 +1,8 @@
-// WatchedTime measures time by frequent reads of a clock, and counts at most `unseen_max` between
-// two reads. After a process was stopped, or a machine suspended, its deadlines are therefore about
-// as far away as before.
+// WatchedTime measures time by frequent reads of a clock, and counts at most `unread_max` between
+// two reads. If the process is stopped or the machine suspended, the pause is therefore hardly
+// counted, and deadlines do not expire during it.
 //
-// Requires: while the owner works, it calls now() more often than every unseen_max.
+// Requires: a running owner calls now() at least once per unread_max.
 // Threads: confined to one. Lifetime: the clock outlives it. Units: nanoseconds since an arbitrary
 // zero.
 #pragma once
@@ -15,20 +15,20 @@ namespace trainyard {
 
 class WatchedTime {
  public:
-  WatchedTime(Clock& clock, Duration unseen_max)
-      : clock_(clock), unseen_max_(unseen_max), looked_at_(clock.monotonic()), now_(looked_at_) {}
+  WatchedTime(Clock& clock, Duration unread_max)
+      : clock_(clock), unread_max_(unread_max), read_at_(clock.monotonic()), now_(read_at_) {}
 
   std::chrono::nanoseconds now() {
-    const auto looked_at = clock_.monotonic();
-    now_ += std::clamp(looked_at - looked_at_, std::chrono::nanoseconds(0), unseen_max_);
-    looked_at_ = looked_at;
+    const auto read_at = clock_.monotonic();
+    now_ += std::clamp(read_at - read_at_, std::chrono::nanoseconds(0), unread_max_);
+    read_at_ = read_at;
     return now_;
   }
 
  private:
   Clock& clock_;
-  const std::chrono::nanoseconds unseen_max_;
-  std::chrono::nanoseconds looked_at_, now_;
+  const std::chrono::nanoseconds unread_max_;
+  std::chrono::nanoseconds read_at_, now_;
 };
 
 }  // namespace trainyard

@@ -17,7 +17,7 @@ TEST(WatchedTime, AdvancesWithTheClock) {
   }
 }
 
-TEST(WatchedTime, CountsLittleOfUnwatchedTime) {
+TEST(WatchedTime, CountsAtMostTheLimitBetweenTwoReads) {
   TestClock clock;
   WatchedTime time(clock, 30s);
   const auto begun = time.now();

@@ -1,6 +1,6 @@
-// Reads XML as the AWS protocols use it: elements, attributes and text; and writes text. The reader
-// rejects document types and all entities except the five predefined ones, and skips declarations
-// of namespaces.
+// Reads XML as the AWS protocols use it (elements, attributes and text), and escapes text for XML.
+// The reader rejects document types and all entities except the five predefined ones, and skips
+// declarations of namespaces.
 //
 // Threads: pure. Errors: invalid, with the byte offset.
 #pragma once
@@ -18,7 +18,7 @@ namespace trainyard {
 inline constexpr int kXmlDepthMax = 64;
 inline constexpr size_t kXmlElementsMax = 200'000;  // a page of 10,000 parts has about 70,000
 
-inline constexpr size_t kXmlAttributesMax = 32;  // of one element; AWS's documents have one
+inline constexpr size_t kXmlAttributesMax = 32;  // per element; AWS's documents have at most one
 
 struct XmlAttribute {
   std::string name;  // without its prefix
@@ -31,13 +31,13 @@ struct XmlElement {
   std::vector<XmlAttribute> attributes;
   std::vector<XmlElement> children;
 
-  // The first child of that name; nullptr if there is none.
+  // Returns the first child with that name; nullptr if there is none.
   const XmlElement* child(std::string_view wanted) const;
   std::string text_of(std::string_view child_name) const;        // "" if there is no such child
   const XmlAttribute* attribute(std::string_view wanted) const;  // nullptr if there is none
 };
 
-// The detail of parse_xml's errors.
+// The detail of errors of parse_xml().
 enum class XmlFault { not_well_formed };
 // Returns the root element.
 Result<XmlElement> parse_xml(std::string_view text);

@@ -1,5 +1,5 @@
-// Parses any bytes: the result is a tree or an error. Written again, the text of the
-// root and of its attributes is well-formed.
+// Parses any bytes, and checks that the text of the root and of its attributes is well-formed XML
+// when it is written again.
 // decoder: src/foundation/base/xml.cpp
 #include <cstddef>
 #include <cstdint>

@@ -75,7 +75,7 @@ TEST(Xml, RejectsMalformedDocuments) {
     EXPECT_FALSE(parse_xml(text)) << text;
 }
 
-TEST(Xml, HasLimits) {
+TEST(Xml, EnforcesLimits) {
   std::string deep;
   for (int i = 0; i < 100'000; ++i) deep += "<a>";
   EXPECT_FALSE(parse_xml(deep));
@@ -88,7 +88,7 @@ TEST(Xml, HasLimits) {
   EXPECT_FALSE(parse_xml("<a" + attributes + " b=''/>"));
 }
 
-TEST(Xml, ChildrenByName) {
+TEST(Xml, FindsChildrenByName) {
   const auto read = parse_xml("<a><b>1</b><c/><b>2</b></a>");
   EXPECT_EQ(read->child("b")->text, "1");
   EXPECT_EQ(read->child("d"), nullptr);

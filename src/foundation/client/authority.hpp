@@ -1,6 +1,6 @@
 // Returns the host and port of an endpoint.
 //
-// Threads: pure. Errors: invalid, unless it is an http:// or https:// URL without a path.
+// Threads: pure. Errors: invalid, if the endpoint is not an http:// or https:// URL without a path.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace trainyard::client {
 
-// "https://host:port/" -> "host:port", as in the Host header.
+// Converts "https://host:port/" to "host:port", the form of the Host header.
 Result<std::string> authority_of(const std::string& endpoint);
 
 }  // namespace trainyard::client

@@ -19,8 +19,8 @@ enum class Protocol { json, path, query };
 struct ServiceNames {
   const char* scope;  // the service name in the signature's scope
   Protocol protocol;
-  const char* target = "";   // of json: before the operation's name
-  const char* version = "";  // of query: of the API
+  const char* target = "";   // json: prefix of the operation's name in X-Amz-Target
+  const char* version = "";  // query: version of the API
 };
 
 ServiceNames names_of(Service service) {
@@ -93,7 +93,7 @@ class SignedClient final : public Client {
       if (error.kind != Kind::unavailable || !is_repeatable(operation) ||
           attempt >= settings_.attempts_max)
         return error;
-      rest(pause);
+      sleep_for(pause);
       pause *= 2;
     }
   }
@@ -127,7 +127,7 @@ class SignedClient final : public Client {
   }
 
  private:
-  // The connection; read() first returns the bytes that arrived with the head.
+  // Wraps the connection: read() first returns the bytes that arrived with the header.
   class Upgraded final : public Connection {
    public:
     Upgraded(std::unique_ptr<Connection> connection, std::string early)

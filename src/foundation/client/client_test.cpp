@@ -59,14 +59,14 @@ TEST(OpenClient, ReportsInvalidSettings) {
   EXPECT_TRUE(open_client({.endpoint = "http://a:1/", .region = "r", .keys = keys}, clock));
 }
 
-TEST(ReadUpgrade, WaitsForTheWholeHead) {
+TEST(ReadUpgrade, WaitsForTheWholeHeader) {
   EXPECT_FALSE(*read_upgrade("HTTP/1.1 101 Swi", false));
   EXPECT_EQ(read_upgrade("HTTP/1.1 101 Swi", true).error().kind, Kind::invalid);
   EXPECT_EQ(read_upgrade(std::string(kUpgradeHeadBytesMax + 1, 'x'), false).error().kind,
             Kind::exhausted);
 }
 
-TEST(ReadUpgrade, KeepsTheBytesBehindTheHead) {
+TEST(ReadUpgrade, KeepsTheBytesAfterTheHeader) {
   const auto upgrade =
       *read_upgrade("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nearly", false);
   ASSERT_TRUE(upgrade);
@@ -74,7 +74,7 @@ TEST(ReadUpgrade, KeepsTheBytesBehindTheHead) {
   EXPECT_EQ(upgrade->early, "early");
 }
 
-TEST(ReadUpgrade, ARefusalIsReadToItsLength) {
+TEST(ReadUpgrade, ReadsARefusalToItsContentLength) {
   const std::string head = "HTTP/1.1 403 Forbidden\r\nContent-Length: 5\r\n\r\n";
   EXPECT_FALSE(*read_upgrade(head + "no", false));
   const auto upgrade = *read_upgrade(head + "never more", false);

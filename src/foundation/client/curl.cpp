@@ -12,18 +12,18 @@ namespace {
 using transfer::curl;
 
 constexpr size_t kReadBytes = 64 << 10;
-// a server that accepts nothing within this time is unreachable
+// a server that accepts no bytes within this time is unreachable
 constexpr int kWriteWaitMilliseconds = 60'000;
 
-size_t take_body(char* bytes, size_t, size_t count, void* into) {
+size_t append_body(char* bytes, size_t, size_t count, void* into) {
   auto& body = *static_cast<std::string*>(into);
   if (body.size() + count > kAnswerBytesMax) return 0;
   body.append(bytes, count);
   return count;
 }
 
-// Tells the user which authority a certificate is checked against.
-Error trusted_by(Error error, const CurlLimits& limits) {
+// Adds to an error about a certificate how the trusted authority is set.
+Error with_authority_hint(Error error, const CurlLimits& limits) {
   if (error.kind == Kind::denied && limits.ca.empty())
     error.message += " (AWS_CA_BUNDLE names the trusted authority)";
   return error;
@@ -51,7 +51,7 @@ class RawConnection final : public Connection {
       char buffer[kReadBytes];
       size_t got = 0;
       const CURLcode code = curl().curl_easy_recv(handle_, buffer, sizeof buffer, &got);
-      // TLS may hold more bytes than the socket shows, so all of them are read.
+      // TLS may have buffered bytes that poll() on the socket does not report, so all are read.
       if (code == CURLE_AGAIN) return bytes;
       if (code != CURLE_OK)
         return unavailable(std::string("the connection: ") + curl().curl_easy_strerror(code));
@@ -153,12 +153,12 @@ Result<Answer> Curl::send(const std::string& method, const std::string& url,
   if (method != "GET" && method != "POST")
     curl().curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, method.c_str());
   curl().curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, long(limits_.answer_limit / 1ms));
-  curl().curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);
+  curl().curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, append_body);
   curl().curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer.body);
   const CURLcode code = curl().curl_easy_perform(handle);
   curl().curl_slist_free_all(lines);
   if (code == CURLE_WRITE_ERROR) return exhausted("reading the answer: larger than the limit");
-  if (code != CURLE_OK) return trusted_by(error_of_curl(code, explanation), limits_);
+  if (code != CURLE_OK) return with_authority_hint(error_of_curl(code, explanation), limits_);
   long status = 0;
   curl().curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
   answer.status = int(status);
@@ -174,14 +174,14 @@ Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const Cu
   const CURLcode code = curl().curl_easy_perform(handle);
   curl().curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, static_cast<char*>(nullptr));
   if (code != CURLE_OK) {
-    Error error = trusted_by(error_of_curl(code, explanation), limits);
+    Error error = with_authority_hint(error_of_curl(code, explanation), limits);
     curl().curl_easy_cleanup(handle);
     return error;
   }
   return std::unique_ptr<Connection>(std::make_unique<RawConnection>(handle));
 }
 
-void rest(Duration duration) {
+void sleep_for(Duration duration) {
   (void)::poll(nullptr, 0, int(std::max<int64_t>(0, duration / 1ms)));
 }
 

@@ -1,7 +1,9 @@
-// Wraps libcurl: one request with its whole answer, or a connection with bytes in both directions.
+// Wraps libcurl: sends a request and reads its whole answer, or opens a connection that transfers
+// bytes in both directions.
 //
-// Threads: confined to one at a time. Errors: unavailable (no connection, broken off, too slow),
-// denied (the server's certificate), invalid (URL), exhausted (an answer past kAnswerBytesMax).
+// Threads: confined to one at a time. Errors: unavailable (the connection failed, broke or timed
+// out), denied (the server's certificate), invalid (URL), exhausted (an answer longer than
+// kAnswerBytesMax).
 #pragma once
 
 #include <memory>
@@ -16,15 +18,15 @@
 
 namespace trainyard::client {
 
-// a page of 10,000 log lines has some megabytes
+// a page of 10,000 log lines has a few megabytes
 inline constexpr size_t kAnswerBytesMax = 64 << 20;
 
 struct CurlLimits {
   std::string ca_bundle;
   Duration connect_limit{};
   Duration answer_limit{};
-  // PEM as text: the authority of the server's certificate, instead of `ca_bundle`, and this
-  // client's own certificate with its key; "": none.
+  // PEM texts: the authority that signed the server's certificate (replaces `ca_bundle`), and the
+  // certificate of this client with its key. "": not set.
   std::string ca = {}, certificate = {}, key = {};
 };
 
@@ -36,7 +38,7 @@ class Curl {
   Result<Answer> post(const std::string& url,
                       const std::vector<std::pair<std::string, std::string>>& headers,
                       const std::string& body);
-  // With any method; GET has no body.
+  // Sends a request with any method. `body` is ignored for GET.
   Result<Answer> send(const std::string& method, const std::string& url,
                       const std::vector<std::pair<std::string, std::string>>& headers,
                       const std::string& body);
@@ -46,19 +48,19 @@ class Curl {
   void* const handle_;  // CURL
 };
 
-// Sets the options of every request. `handle` is a CURL, `explanation` holds CURL_ERROR_SIZE bytes
-// and outlives its use.
+// Sets the options that every request needs. `handle` is a CURL. `explanation` has CURL_ERROR_SIZE
+// bytes, which libcurl fills with the text of an error; it outlives the use of the handle.
 void prepare(void* handle, const std::string& url, const CurlLimits& limits, char* explanation);
-// Returns a handle to prepare; nullptr when libcurl cannot start. The caller passes it to
+// Returns a new CURL handle; nullptr if libcurl cannot start. The caller passes it to
 // curl_easy_cleanup.
 void* new_handle();
-// Converts an error of libcurl into the kind by which the caller can act.
+// Converts an error code of libcurl into an Error of the kind on which a caller can act.
 Error error_of_curl(int code, const char* explanation);
 
-// Connects to the URL's host (with TLS for https) and sends nothing.
+// Connects to the host of the URL, with TLS for https. Sends nothing.
 Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const CurlLimits& limits);
 
-// Sleeps, with curl's poll, since code above the module os may not sleep.
-void rest(Duration duration);
+// Sleeps in curl's poll, because code above the module os may not call sleep functions.
+void sleep_for(Duration duration);
 
 }  // namespace trainyard::client

@@ -21,15 +21,15 @@ bool one_of(const std::string& name, std::initializer_list<std::string_view> nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// One forwarded request; confined to the call.
+// State of one call of forward().
 struct Transfer {
-  const Passed& request;
+  const ForwardedRequest& request;
   const Receiver& receiver;
   CURL* handle;
   Fields headers = {};
   size_t header_bytes = 0;
   bool started = false;
-  Result<void> fault = {};  // of a callback: more precise than curl's
+  Result<void> fault = {};  // reported by a callback; more precise than the error of curl
 
   Result<void> start() {
     if (started) return {};
@@ -40,7 +40,7 @@ struct Transfer {
   }
 };
 
-size_t give_body(char* into, size_t size, size_t count, void* context) {
+size_t read_body(char* into, size_t size, size_t count, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
   auto got = transfer.request.read({into, size * count});
   if (got) return *got;
@@ -51,7 +51,7 @@ size_t give_body(char* into, size_t size, size_t count, void* context) {
 size_t take_header(char* bytes, size_t, size_t count, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
   const std::string_view line(bytes, count);
-  if (line.starts_with("HTTP/")) {  // of a 1xx status before, or of the answer
+  if (line.starts_with("HTTP/")) {  // the headers so far belong to a 1xx answer
     transfer.headers.clear();
     return count;
   }
@@ -59,7 +59,7 @@ size_t take_header(char* bytes, size_t, size_t count, void* context) {
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos) return count;
   std::string name = to_lower(trim(line.substr(0, colon)));
-  if (is_passed_back(name))
+  if (is_returned_header(name))
     transfer.headers.emplace_back(std::move(name), trim(line.substr(colon + 1)));
   return count;
 }
@@ -73,12 +73,12 @@ size_t forward_body(char* bytes, size_t, size_t count, void* context) {
   return CURL_WRITEFUNC_ERROR;
 }
 
-void set_request(CURL* handle, const Passed& request, Transfer& transfer) {
+void set_request(CURL* handle, const ForwardedRequest& request, Transfer& transfer) {
   if (request.method == "HEAD") {
     curl().curl_easy_setopt(handle, CURLOPT_NOBODY, 1L);
   } else if (request.read) {
     curl().curl_easy_setopt(handle, CURLOPT_UPLOAD, 1L);
-    curl().curl_easy_setopt(handle, CURLOPT_READFUNCTION, give_body);
+    curl().curl_easy_setopt(handle, CURLOPT_READFUNCTION, read_body);
     curl().curl_easy_setopt(handle, CURLOPT_READDATA, &transfer);
     if (request.body_bytes)
       curl().curl_easy_setopt(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(*request.body_bytes));
@@ -118,8 +118,8 @@ Forwarder::Forwarder(Clock& clock) : clock_(clock), handles_(std::make_unique<Ha
 
 Forwarder::~Forwarder() = default;
 
-Result<void> Forwarder::pass(const Remote& remote, const Passed& request,
-                             const Receiver& receiver) {
+Result<void> Forwarder::forward(const Remote& remote, const ForwardedRequest& request,
+                                const Receiver& receiver) {
   const std::string authority = TRY(authority_of(remote.endpoint));
   signing::HeaderList headers{{"Host", authority}};
   headers.insert(headers.end(), request.headers.begin(), request.headers.end());
@@ -165,7 +165,7 @@ Result<void> Forwarder::pass(const Remote& remote, const Passed& request,
   return done;
 }
 
-Fields headers_to_pass(const Fields& headers) {
+Fields forwarded_headers(const Fields& headers) {
   Fields passed;
   for (const auto& [name, value] : headers) {
     const std::string lower = to_lower(name);
@@ -181,7 +181,7 @@ Fields headers_to_pass(const Fields& headers) {
   return passed;
 }
 
-bool is_passed_back(const std::string& header) {
+bool is_returned_header(const std::string& header) {
   return !one_of(header, {"connection", "keep-alive", "transfer-encoding", "date", "server"});
 }
 

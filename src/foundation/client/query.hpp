@@ -11,14 +11,14 @@
 
 namespace trainyard::client {
 
-// Returns a form's body. Members of `input` are texts, numbers, bools and lists of texts.
+// Returns the body of a form. Members of `input` may be texts, numbers, bools and lists of texts.
 std::string query_body(std::string_view operation, std::string_view version, const Json& input);
 
-// Returns the result as JSON: an element with elements inside is an object, or, if these are
-// `member`s, a list; any other element is a text, so an empty list is "".
+// Returns the result as JSON. An element that contains elements is an object, or a list if they are
+// named `member`. Any other element is a text, so an empty list is "".
 Result<Json> query_answer(std::string_view body);
 
-// Returns the items of a list member of such an answer; none if it is absent or empty.
+// Returns the items of the list `name` of such an answer; an empty list if it is absent or empty.
 Json items_of(const Json& answer, const char* name);
 
 }  // namespace trainyard::client

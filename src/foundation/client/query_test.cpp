@@ -7,7 +7,7 @@
 namespace trainyard::client {
 namespace {
 
-TEST(Query, RequestsAreForms) {
+TEST(Query, EncodesRequestsAsForms) {
   EXPECT_EQ(query_body("ListUsers", "2010-05-08", Json::object()),
             "Action=ListUsers&Version=2010-05-08");
   EXPECT_EQ(query_body("TagUser", "1",
@@ -16,7 +16,7 @@ TEST(Query, RequestsAreForms) {
             "&UserName=ann%40lab%2B1");
 }
 
-TEST(Query, AnswersBecomeJson) {
+TEST(Query, ConvertsAnswersToJson) {
   const auto answer = query_answer(R"(<?xml version="1.0"?>
       <ListUsersResponse xmlns="https://iam.amazonaws.com/doc/2010-05-08/">
         <ListUsersResult>
@@ -36,7 +36,7 @@ TEST(Query, AnswersBecomeJson) {
   EXPECT_EQ(answer->at("IsTruncated"), "false");
 }
 
-TEST(Query, AnswersWithoutAResultAreEmpty) {
+TEST(Query, ConvertsAnswersWithoutAResultToEmptyObjects) {
   EXPECT_EQ(*query_answer("<DeleteUserResponse><ResponseMetadata/></DeleteUserResponse>"),
             Json::object());
   EXPECT_EQ(*query_answer("<A><AResult/></A>"), Json::object());

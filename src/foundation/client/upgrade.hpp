@@ -1,8 +1,8 @@
-// Reads the answer to an upgrade request: 101 and then the other protocol's bytes, or an ordinary
-// answer with the reason of a refusal.
+// Reads the response to an upgrade request: 101 and then bytes of the other protocol, or an
+// ordinary response with the reason of a refusal.
 //
-// Threads: pure. Errors: invalid, unless it is an HTTP answer; exhausted, for a head past
-// kUpgradeHeadBytesMax.
+// Threads: pure. Errors: invalid, for bytes that are not an HTTP response; exhausted, for a header
+// longer than kUpgradeHeadBytesMax.
 #pragma once
 
 #include <optional>
@@ -19,10 +19,11 @@ inline constexpr size_t kRefusalBytesMax = 64 << 10;
 
 struct Upgrade {
   Answer answer;      // status 101: upgraded
-  std::string early;  // bytes of the other protocol that arrived with the head
+  std::string early;  // bytes of the other protocol that arrived with the header
 };
 
-// Returns nothing while more bytes are needed. `ended`: there are no more.
+// Returns nullopt while more bytes are needed. `ended`: the connection is closed, so no more
+// arrive.
 Result<std::optional<Upgrade>> read_upgrade(std::string_view bytes, bool ended);
 
 }  // namespace trainyard::client

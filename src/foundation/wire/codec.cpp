@@ -14,7 +14,7 @@ namespace trainyard::wire {
 namespace {
 
 template <class Side, class Id>
-void attempt(Side& side, Id& id) {
+void attempt_fields(Side& side, Id& id) {
   side("attempt.job", id.job);
   side("attempt.number", id.number);
 }
@@ -27,7 +27,7 @@ concept Is = std::is_same_v<std::remove_const_t<M>, T>;
 template <class Side>
 void fields(Side& side, Is<Hello> auto& m) {
   side("version", m.version);
-  attempt(side, m.attempt);
+  attempt_fields(side, m.attempt);
   side("host", m.host);
   side("token", m.token);
   side.added("oldest", m.oldest, m.version >= 2);
@@ -40,7 +40,8 @@ template <class Side>
 void fields(Side& side, Is<StateFact> auto& m) {
   side("number", m.number);
   side("at", m.at);
-  // Agents do not report that a host is placed: such a fact is counted, and changes nothing.
+  // Agents do not report `placed`. An unknown state becomes it: the fact is counted, and changes
+  // nothing.
   side.choice_or("state", m.state, domain::HostState::lost, domain::HostState::placed);
   side("message", m.message);
   side.optional("exit_code", m.exit_code, [&](auto& code) { side("exit_code", code); });
@@ -94,7 +95,7 @@ void fields(Side& side, Is<Acknowledge> auto& m) {
 
 template <class Side>
 void fields(Side& side, Is<Stop> auto& m) {
-  // For any cause the host must stop.
+  // The host must stop for any cause, even an unknown one.
   side.choice_or("cause", m.cause, domain::StopCause::main_ended, domain::StopCause::user);
   side("grace", m.grace);
 }
@@ -143,7 +144,7 @@ template <class Side>
 void fields(Side&, Is<MainRuns> auto&) {}
 
 template <class Side, class Calls>
-void calls_of_rank(Side& side, Calls& calls) {
+void calls_fields(Side& side, Calls& calls) {
   side("calls.rank", calls.rank);
   side("calls.group", calls.group);
   side("calls.group_rank", calls.group_rank);
@@ -153,7 +154,7 @@ void calls_of_rank(Side& side, Calls& calls) {
   side("calls.bytes", calls.bytes);
   side("calls.label", calls.label);
   side("calls.unchanged", calls.unchanged);
-  side("calls.beat", calls.beat);
+  side("calls.since_beat", calls.since_beat);
   side("calls.inside_us", calls.inside_us);
   side("calls.outside_us", calls.outside_us);
   side("calls.loading_us", calls.loading_us);
@@ -178,7 +179,7 @@ void fields(Side& side, Is<Activity> auto& m) {
   });
   const bool described = !m.calls.empty();
   side.added_list(
-      "calls", m.calls, 89, [&](auto& each) { calls_of_rank(side, each); }, described);
+      "calls", m.calls, 89, [&](auto& each) { calls_fields(side, each); }, described);
   side.added("idle", m.idle, described);
 }
 
@@ -202,7 +203,7 @@ constexpr const char* kNames[] = {"Hello",       "StateFact",    "LogBatch",    
                                   "Credentials", "PeersDrained", "Goodbye",     "Progress",
                                   "OpenShell",   "ShellData",    "MainRuns",    "Activity",
                                   "Idle",        "NextOrder",    "Unknown"};
-constexpr size_t kKinds = std::size(kNames) - 1;  // those with a number, from 1
+constexpr size_t kKinds = std::size(kNames) - 1;  // without Unknown, which has no number
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
 static_assert(std::is_same_v<std::variant_alternative_t<kKinds, Message>, Unknown>);
 
@@ -245,7 +246,7 @@ constexpr auto kOrder = json_record<Order>("order", [](auto& side, auto& order) 
 }  // namespace
 
 std::string encode(const Message& message) {
-  CHECK(!std::holds_alternative<Unknown>(message), "what was not understood is not passed on");
+  CHECK(!std::holds_alternative<Unknown>(message), "Unknown is never sent");
   return encode_kind(message, kDescribe);
 }
 
@@ -277,7 +278,7 @@ std::string versions_text(const Hello& hello) { return range_text(hello.oldest, 
 
 Result<uint32_t> common_version(const Hello& hello) {
   const uint32_t common = std::min(hello.version, kVersion);
-  // Version 1 names one number: it supports no other.
+  // A Hello of version 1 has no `oldest`: its agent supports version 1 only.
   const uint32_t oldest = hello.version < 2 ? hello.version : hello.oldest;
   if (common >= oldest && common >= kVersionOldest) return common;
   return conflict("the agent speaks " + range_text(oldest, hello.version) +
@@ -294,7 +295,7 @@ std::string encode_order(const Order& order) { return dump(kOrder.write(order), 
 
 Result<Order> decode_order(std::string_view bytes) {
   const Json json = TRY(parse_json(bytes).in("reading the order"));
-  // First of all: an order of another version cannot be interpreted.
+  // Checked first, because an order of another version cannot be interpreted.
   if (const auto version = int_at(json, "version"); version && *version != kOrderVersion)
     return conflict("the order has version " + std::to_string(*version) +
                     ", but this agent reads version " + std::to_string(kOrderVersion) +

@@ -7,7 +7,9 @@ namespace {
 
 enum class ShellKind : uint8_t { input = 1, input_ends, resize, output, ended, credit };
 
-Error wrong(const char* what) { return corrupt(std::string("invalid frame of a shell: ") + what); }
+Error invalid_frame(const char* what) {
+  return corrupt(std::string("invalid frame of a shell: ") + what);
+}
 
 }  // namespace
 
@@ -45,42 +47,42 @@ std::string encode_shell(const ShellFrame& frame) {
 }
 
 Result<ShellFrame> decode_shell_payload(std::string_view payload) {
-  if (payload.empty()) return wrong("it is empty");
-  if (payload.size() > kShellFrameBytesMax) return wrong("it is too long");
+  if (payload.empty()) return invalid_frame("it is empty");
+  if (payload.size() > kShellFrameBytesMax) return invalid_frame("it is too long");
   const std::string_view body = payload.substr(1);
   const auto numbers = [&](size_t count) { return body.size() == 4 * count; };
   switch (ShellKind(uint8_t(payload[0]))) {
     case ShellKind::input:
       return ShellFrame(ShellInput{std::string(body)});
     case ShellKind::input_ends:
-      if (!body.empty()) return wrong("an end of input has no body");
+      if (!body.empty()) return invalid_frame("an end of input must have no body");
       return ShellFrame(ShellInputEnds{});
     case ShellKind::resize: {
-      if (!numbers(2)) return wrong("a size must be two numbers");
+      if (!numbers(2)) return invalid_frame("a size must be two numbers");
       const ShellResize resize{little_endian_u32(body), little_endian_u32(body.substr(4))};
       if (resize.columns == 0 || resize.rows == 0 || resize.columns > kShellSideMax ||
           resize.rows > kShellSideMax)
-        return wrong("invalid terminal size");
+        return invalid_frame("invalid terminal size");
       return ShellFrame(resize);
     }
     case ShellKind::output:
       return ShellFrame(ShellOutput{std::string(body)});
     case ShellKind::ended:
-      if (body.size() < 4) return wrong("an end must have an exit code");
+      if (body.size() < 4) return invalid_frame("an end must have an exit code");
       return ShellFrame(ShellEnded{int(little_endian_u32(body)), std::string(body.substr(4))});
     case ShellKind::credit:
-      if (!numbers(1)) return wrong("a credit must be one number");
+      if (!numbers(1)) return invalid_frame("a credit must be one number");
       if (little_endian_u32(body) > kShellWindowBytes)
-        return wrong("a credit is larger than the window");
+        return invalid_frame("a credit is larger than the window");
       return ShellFrame(ShellCredit{little_endian_u32(body)});
   }
-  return wrong("unknown kind");
+  return invalid_frame("unknown kind");
 }
 
 Result<std::optional<ShellFrame>> ShellDecoder::next() {
   if (buffer_.size() < 4) return std::optional<ShellFrame>();
   const uint32_t length = little_endian_u32(buffer_);
-  if (length > kShellFrameBytesMax) return wrong("its length exceeds the limit");
+  if (length > kShellFrameBytesMax) return invalid_frame("its length exceeds the limit");
   if (buffer_.size() - 4 < length) return std::optional<ShellFrame>();
   auto frame = TRY(decode_shell_payload(std::string_view(buffer_).substr(4, length)));
   buffer_.erase(0, 4 + size_t(length));

@@ -1,9 +1,9 @@
 // Encodes the frames on the upgraded connection of a shell, between the user's client, the server
 // and the agent. Grammar, sizes and golden bytes: docs/formats/shell.md.
 //
-// Either side may have kShellWindowBytes in transit that the other has not returned with a Credit;
-// so a shell that prints without end uses no more memory than that at each of the three, and a slow
-// reader slows the program.
+// Either side may have kShellWindowBytes in transit for which the other has not yet sent a Credit.
+// A shell that prints without end therefore uses no more memory than that in each of the three
+// programs, and a slow reader slows the shell.
 //
 // Threads: plain values, pure functions. Errors: corrupt, naming frame and field. Input is hostile
 // until decoded.
@@ -19,14 +19,15 @@
 
 namespace trainyard::wire {
 
-// of one frame's payload: kind and body
+// limit of one frame's payload: kind and body
 inline constexpr size_t kShellFrameBytesMax = 64 << 10;
-inline constexpr size_t kShellBytesMax = kShellFrameBytesMax - 16;  // of the bytes in one frame
-inline constexpr uint32_t kShellWindowBytes =
-    256 << 10;  // a screen has some kilobytes; a file arrives at full speed
+// limit of the input or output in one frame
+inline constexpr size_t kShellBytesMax = kShellFrameBytesMax - 16;
+// a screen has some kilobytes; large enough to transfer a file at full speed
+inline constexpr uint32_t kShellWindowBytes = 256 << 10;
 inline constexpr uint32_t kShellSideMax = 10'000;  // columns or rows of a terminal
 
-// -- from the client
+// -- frames from the client ---------------------------------------------------------------------
 struct ShellInput {
   std::string bytes;
 };
@@ -35,25 +36,26 @@ struct ShellResize {
   uint32_t columns = 80, rows = 24;
 };
 
-// -- from the host
+// -- frames from the host -----------------------------------------------------------------------
 struct ShellOutput {
   std::string bytes;
 };
 struct ShellEnded {  // the last frame
   int exit_code = 0;
-  std::string reason;  // "" when it ended by itself
+  std::string reason;  // "": the program ended by itself
 };
 
-// -- from both: the number of the peer's bytes that were consumed
+// -- frames from both sides ---------------------------------------------------------------------
 struct ShellCredit {
-  uint32_t bytes = 0;
+  uint32_t bytes = 0;  // number of the peer's bytes that were consumed
 };
 
 using ShellFrame =
     std::variant<ShellInput, ShellInputEnds, ShellResize, ShellOutput, ShellEnded, ShellCredit>;
 
-// Return a frame's payload, and the whole frame with its length.
+// Returns a frame's payload, without its length.
 std::string encode_shell_payload(const ShellFrame& frame);
+// Returns the whole frame, with its length.
 std::string encode_shell(const ShellFrame& frame);
 Result<ShellFrame> decode_shell_payload(std::string_view payload);
 
@@ -61,7 +63,7 @@ Result<ShellFrame> decode_shell_payload(std::string_view payload);
 class ShellDecoder {
  public:
   void feed(std::string_view bytes) { buffer_ += bytes; }
-  // Returns nothing while the next frame is incomplete.
+  // Returns nullopt while the next frame is incomplete.
   Result<std::optional<ShellFrame>> next();
 
  private:

@@ -5,8 +5,8 @@
 
 #include "wire/shell.hpp"
 
-// Feeds the input in two pieces, cut where its first byte says. Decoded frames are encoded to the
-// same bytes.
+// Feeds the input in two pieces, split at the position in its first byte. Decoded frames are
+// encoded to the same bytes.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard::wire;
   if (size == 0) return 0;

@@ -47,7 +47,7 @@ TEST(Shell, GoldenBytes) {
   }
 }
 
-TEST(Shell, FramesArriveInAnyPieces) {
+TEST(Shell, DecodesFramesThatArriveInPieces) {
   std::string all;
   for (const auto& [frame, hex] : kGolden) all += encode_shell(frame);
   ShellDecoder decoder;
@@ -61,12 +61,12 @@ TEST(Shell, FramesArriveInAnyPieces) {
   EXPECT_EQ(frames, std::size(kGolden));
 }
 
-TEST(Shell, AnExitCodeMayBeNegative) {
+TEST(Shell, DecodesANegativeExitCode) {
   const auto frame = decode_shell_payload(encode_shell_payload(ShellEnded{-1, ""}));
   EXPECT_EQ(std::get<ShellEnded>(*frame).exit_code, -1);
 }
 
-TEST(Shell, InvalidFramesAreCorrupt) {
+TEST(Shell, RejectsInvalidFramesAsCorrupt) {
   for (const char* hex : {"", "00", "07", "0261", "0350000000", "030000000018000000",
                           "035000000011270000", "05000000", "06ffffffff", "060000"}) {
     const auto frame = decode_shell_payload(*from_hex(hex));

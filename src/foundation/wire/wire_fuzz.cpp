@@ -1,5 +1,5 @@
-// Decodes, skips or rejects any bytes of an agent or a server; decoded messages are written in this
-// version's form.
+// Checks that any bytes are decoded, skipped or rejected as a message and as an order, and that a
+// decoded message is encoded in the form of this version.
 // decoder: src/foundation/wire/codec.cpp src/foundation/base/bytes/fields.hpp
 #include <cstddef>
 #include <cstdint>
@@ -13,14 +13,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto message = wire::decode(bytes);
       message && !std::holds_alternative<wire::Unknown>(*message)) {
     const std::string known = wire::encode(*message);
-    CHECK(known.size() <= bytes.size() + sizeof(uint32_t), "nothing but a version is added");
+    CHECK(known.size() <= bytes.size() + sizeof(uint32_t), "encoding adds at most the version");
     const auto again = wire::decode(known);
     CHECK(again && wire::encode(*again) == known, "a message has exactly one encoding");
     if (const auto* hello = std::get_if<wire::Hello>(&*message)) {
       (void)wire::versions_text(*hello);
       const auto common = wire::common_version(*hello);
       CHECK(!common || (*common >= wire::kVersionOldest && *common <= wire::kVersion),
-            "one of ours");
+            "a version that this program supports");
     }
   }
   if (bytes.starts_with('{')) {

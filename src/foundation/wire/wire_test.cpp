@@ -11,7 +11,7 @@ namespace {
 
 const Instant kAt = from_milliseconds(0x0102030405);
 
-// One message of each kind, with every field set, as in docs/formats/wire.md.
+// A message, and its bytes as in docs/formats/wire.md.
 struct Golden {
   Message message;
   std::string hex;
@@ -122,7 +122,7 @@ TEST(Codec, GoldenBytes) {
       << "add the message to kGoldenMessages and to docs/formats/wire.md; Unknown is never written";
   for (size_t i = 0; i < kGoldenMessages.size(); ++i) {
     const auto& [message, hex] = kGoldenMessages[i];
-    EXPECT_EQ(message.index(), i) << "one of each, in order";
+    EXPECT_EQ(message.index(), i) << "one message of each kind, in the order of the variant";
     EXPECT_EQ(to_hex(encode(message)), hex);
     const auto again = decode(*from_hex(hex));
     ASSERT_TRUE(again) << again.error().message;
@@ -130,7 +130,7 @@ TEST(Codec, GoldenBytes) {
   }
 }
 
-TEST(Codec, CallsFollowTheActivityOfRanks) {
+TEST(Codec, EncodesCallsAfterTheFieldsOfEarlierReleases) {
   Activity activity{1s, {{3, {}, 2s, 7}}};
   const std::string without = encode(activity);
   RankCalls calls{.rank = 3,
@@ -142,7 +142,7 @@ TEST(Codec, CallsFollowTheActivityOfRanks) {
                   .bytes = 4096,
                   .label = 5,
                   .unchanged = 12s,
-                  .beat = 1s,
+                  .since_beat = 1s,
                   .inside_us = 6,
                   .outside_us = 7,
                   .loading_us = 8};
@@ -164,7 +164,7 @@ TEST(Codec, CallsFollowTheActivityOfRanks) {
   EXPECT_EQ(read->calls[0].links[0].busy_us, 10u);
   EXPECT_EQ(read->calls[0].links[0].busy_bytes, 11u);
   EXPECT_EQ(read->idle, Duration(30s));
-  EXPECT_FALSE(decode(bytes.substr(0, bytes.size() - 20))) << "cut short";
+  EXPECT_FALSE(decode(bytes.substr(0, bytes.size() - 20))) << "truncated";
   const auto earlier = decode(without);
   ASSERT_TRUE(earlier);
   EXPECT_TRUE(std::get<Activity>(*earlier).calls.empty());
@@ -188,7 +188,7 @@ const std::vector<Golden>& golden_of_first_version() {
   return all;
 }
 
-TEST(Codec, NamesTheAllocationOfAnAgentThatHasOne) {
+TEST(Codec, EncodesAnAllocationOnlyIfItIsSet) {
   const std::string plain = to_hex(encode(Hello{2, {17, 2}, 1, "tok", 1}));
   const Hello allocated{2, {17, 2}, 1, "tok", 1, 9, 3};
   EXPECT_EQ(to_hex(encode(allocated)), plain + "0900000000000000" + "03000000");
@@ -214,7 +214,7 @@ TEST(Codec, EncodesTheFirstVersionExactly) {
   EXPECT_EQ(std::get<Welcome>(*decode(*from_hex(golden_of_first_version()[1].hex))).version, 1u);
 }
 
-TEST(Codec, EveryCutIsRefusedUnlessTheFirstVersionEndsThere) {
+TEST(Codec, RejectsTruncatedMessagesExceptThoseOfTheFirstVersion) {
   for (const auto& each : kGoldenMessages) {
     const std::string whole = encode(each.message);
     for (size_t size = 0; size < whole.size(); ++size) {
@@ -228,14 +228,14 @@ TEST(Codec, EveryCutIsRefusedUnlessTheFirstVersionEndsThere) {
 
 TEST(Codec, SkipsAdditionsOfLaterVersions) {
   for (auto [message, hex] : kGoldenMessages) {
-    // A later version's fields follow the address, which is written where it is empty then.
+    // Fields of a later version would follow the optional ones, so these must be set.
     if (auto* fact = std::get_if<StateFact>(&message)) fact->address = "10.1.0.2";
-    if (auto* hello = std::get_if<Hello>(&message)) hello->allocation = 9;  // likewise
+    if (auto* hello = std::get_if<Hello>(&message)) hello->allocation = 9;
     if (auto* activity = std::get_if<Activity>(&message)) activity->calls = {{}};
     const std::string whole = encode(message);
     const auto read = decode(whole + "more");
     ASSERT_TRUE(read) << hex << ": " << read.error().message;
-    // ShellData's text has a length, so no part of it is taken for a further field.
+    // The text of ShellData has a length, so "more" is not read as a part of it.
     EXPECT_EQ(to_hex(encode(*read)), to_hex(whole));
   }
   const auto first_unknown = uint8_t(std::variant_size_v<Message>);
@@ -246,7 +246,7 @@ TEST(Codec, SkipsAdditionsOfLaterVersions) {
   }
 }
 
-TEST(Codec, AnAddressFollowsTheFieldsOfTheFirstVersion) {
+TEST(Codec, EncodesTheAddressAfterTheFieldsOfTheFirstVersion) {
   StateFact fact;
   fact.number = 1;
   fact.at = kAt;
@@ -292,10 +292,10 @@ TEST(Versions, ChoosesTheLatestCommonVersion) {
       "the agent speaks versions 3 to 7 of the protocol between server and agents, and the server "
       "versions 1 to 2: start the server and its agents from releases that have one in common");
   EXPECT_NE(common(0, 0), "0");
-  EXPECT_NE(common(2, 3), "2") << "a range that is none";
+  EXPECT_NE(common(2, 3), "2") << "an empty range of versions";
 }
 
-TEST(Versions, AnAgentOffersNoMoreThanItsOrdersServerSupports) {
+TEST(Versions, AgentOffersNoLaterVersionThanItsServerSupports) {
   Order order;
   order.attempt = {17, 2};
   EXPECT_EQ(hello_of(order).version, kVersion);
@@ -307,7 +307,7 @@ TEST(Versions, AnAgentOffersNoMoreThanItsOrdersServerSupports) {
   EXPECT_EQ(hello_of(order).version, kVersion);
 }
 
-TEST(Codec, FaultsNameMessageAndField) {
+TEST(Codec, ErrorsNameMessageAndField) {
   const auto why = [](std::string_view hex) { return decode(*from_hex(hex)).error().message; };
   EXPECT_EQ(why(""), "a frame without a message kind");
   EXPECT_EQ(why("0600000010"), "Refused.reason is cut short");
@@ -324,7 +324,7 @@ TEST(Codec, FaultsNameMessageAndField) {
   EXPECT_EQ(decode(std::string(kFrameBytesMax + 1, '\x01')).error().kind, Kind::corrupt);
 }
 
-TEST(Codec, RandomBytesNeverCrash) {
+TEST(Codec, DecodesOrRejectsRandomBytes) {
   SeededRandom random(1);
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = encode(kGoldenMessages[random.below(kGoldenMessages.size())].message);
@@ -334,7 +334,7 @@ TEST(Codec, RandomBytesNeverCrash) {
     if (!message || std::holds_alternative<Unknown>(*message)) continue;
     const std::string known = encode(*message);
     EXPECT_EQ(encode(*decode(known)), known)
-        << "what was read is written as this version writes it";
+        << "a decoded message is encoded in the form of this version";
   }
 }
 

@@ -73,7 +73,7 @@ void ActivityWatch::add_calls(const std::vector<RankRecord>& records, Time now,
     out.bytes = record.bytes;
     out.label = record.label;
     out.unchanged = since(calls.changed_at);
-    out.beat = since(calls.beat_at);
+    out.since_beat = since(calls.beat_at);
     out.inside_us = record.inside_ns / 1000;
     out.outside_us = record.outside_ns / 1000;
     out.loading_us = record.loading_ns / 1000;

@@ -88,11 +88,11 @@ TEST(ActivityWatch, ReportsHowLongARankHasBeenInItsCall) {
   report = update(18s, record(5, CallKind::allreduce, 3));
   ASSERT_TRUE(report);
   EXPECT_EQ(report->calls[0].unchanged, Duration(3s));
-  EXPECT_EQ(report->calls[0].beat, Duration(0s)) << "it waits, and is alive";
+  EXPECT_EQ(report->calls[0].since_beat, Duration(0s)) << "it waits, and is alive";
   report = update(25s, record(5, CallKind::allreduce, 3));
   ASSERT_TRUE(report);
   EXPECT_EQ(report->calls[0].unchanged, Duration(10s));
-  EXPECT_EQ(report->calls[0].beat, Duration(7s)) << "it was stopped";
+  EXPECT_EQ(report->calls[0].since_beat, Duration(7s)) << "it was stopped";
 }
 
 TEST(ActivityWatch, ReportsHowLongAHostHasBeenIdle) {

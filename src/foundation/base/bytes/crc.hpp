@@ -22,7 +22,7 @@ template <class WordType, WordType polynomial>
 struct Crc {
   using Word = WordType;
 
-  // Returns the register after `bytes`. It starts as ~0, and its inverse is the checksum.
+  // Returns the register after `bytes`. The register starts as ~0; its inverse is the checksum.
   static Word run(Word sum, std::string_view bytes) {
     if (bytes.size() < kReducedBytesMin || !kReducesCrc) return run_tables(sum, bytes);
     const ReducedBytes reduced = reduce_crc(sum, bytes, kReductionConstants);

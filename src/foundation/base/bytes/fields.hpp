@@ -1,5 +1,5 @@
-// Encodes and decodes a message by one description: a function that visits its fields with a
-// FieldWriter or FieldReader.
+// Encodes and decodes a message from one description: a function that visits its fields with a
+// FieldWriter or a FieldReader.
 //
 //   template <class Side, class M>
 //   void fields(Side& side, M& m) {
@@ -12,8 +12,8 @@
 // a kind byte: the index in the variant, from 1, so new messages are added at its end.
 //
 // If the two ends of a protocol may have different versions, use choice_or() instead of choice(),
-// added() or added_list() for later fields, and skip_rest() after the last field. A reader then
-// accepts messages of later versions.
+// added() or added_list() for fields that later versions added, and skip_rest() after the last
+// field. A reader then accepts messages of later versions.
 //
 // Input is untrusted. Truncated or excess bytes, lengths and counts past the end, unknown kinds and
 // values are errors (corrupt) that name message and field. A count cannot claim more memory than
@@ -68,8 +68,8 @@ class FieldWriter {
   void choice_or(const char*, E value, E, E) {
     integer(uint8_t(value));
   }
-  // Writes a field that follows those of the first version. `written`: the reader's version may
-  // know the field.
+  // Writes a field that a later version added, if `written`: the reader must be able to skip or
+  // read it.
   template <class T>
   void added(const char* field, const T& value, bool written) {
     if (written) (*this)(field, value);
@@ -133,7 +133,7 @@ class FieldReader {
     const uint8_t byte = integer<uint8_t>(field);
     value = byte > uint8_t(last) ? other : E(byte);
   }
-  // Keeps the value if the message ends before the field, as an earlier version's does.
+  // Reads a field that a later version added. Keeps the value if the message ends before the field.
   template <class T>
   void added(const char* field, T& value, bool) {
     if (!rest_.empty()) (*this)(field, value);
@@ -192,7 +192,7 @@ class FieldReader {
   std::string error_;
 };
 
-// `describe(side, message)` calls `fields` for any alternative of the variant.
+// Encodes a variant of messages. `describe(side, message)` describes any alternative of it.
 template <class Message, class Describe>
 std::string encode_kind(const Message& message, const Describe& describe) {
   FieldWriter writer;
@@ -201,7 +201,7 @@ std::string encode_kind(const Message& message, const Describe& describe) {
   return std::move(writer.bytes);
 }
 
-// names[i] is the name of alternative i in errors.
+// Decodes a variant of messages. names[i] is the name of alternative i in errors.
 template <class Message, size_t index = 0, class Describe>
 Result<Message> decode_kind(std::string_view payload, const char* const* names,
                             const Describe& describe) {

@@ -42,7 +42,7 @@ std::string fault_of(std::string_view payload) {
   return message ? "" : message.error().message;
 }
 
-TEST(Fields, ComeBackAsTheyWere) {
+TEST(Fields, DecodeToTheEncodedValues) {
   const std::string bytes = encode_kind(Message(kMixed), kDescribe);
   const auto message = decode_kind<Message>(bytes, kNames, kDescribe);
   ASSERT_TRUE(message);
@@ -77,7 +77,7 @@ TEST(Fields, ErrorsNameFieldsWithInvalidValues) {
   EXPECT_EQ(fault_of(flag), "Mixed.flag is neither 0 nor 1");
   colour[kColour] = 2;
   EXPECT_EQ(fault_of(colour), "Mixed.colour has no value 2");
-  words[kWords + 3] = '\x7f';  // a count of two thousand million words, without their bytes
+  words[kWords + 3] = '\x7f';  // a count of about two billion words, without their bytes
   EXPECT_EQ(fault_of(words), "Mixed.words is cut short");
 }
 

@@ -10,13 +10,13 @@
 namespace trainyard {
 namespace {
 
-// Once this number of bytes of the buffer is read, the rest moves to its front.
+// Once this number of bytes of the buffer has been decoded, the rest is moved to its front.
 constexpr size_t kMoveBytes = 64 << 10;
 
 }  // namespace
 
 std::array<char, kRecordHeadBytes> record_head(uint64_t bytes) {
-  CHECK(bytes <= kRecordBytesMax, "one record's length has 29 bits");
+  CHECK(bytes <= kRecordBytesMax, "the length of a record has 29 bits");
   std::string packed;
   append_little_endian(packed, kRecordMagic, 4);
   append_little_endian(packed, bytes, 4);
@@ -54,7 +54,8 @@ Result<void> RecordDecoder::take_part(uint32_t flag, std::string_view payload) {
   if (flag > 3) return corrupt("a record's flag is " + std::to_string(flag));
   const bool begins = flag == 0 || flag == 1;
   if (begins == split_.has_value())
-    return corrupt(begins ? "a record begins within another" : "a record's part has no beginning");
+    return corrupt(begins ? "a record begins within another"
+                          : "a part of a record has no beginning");
   if (begins) {
     split_ = std::string(payload);
     return {};

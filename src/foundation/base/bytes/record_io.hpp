@@ -3,10 +3,10 @@
 //   magic 0xced7230a | flag << 29 | length      two u32, little endian; length < 2^29
 //   payload          | zeros up to a multiple of 4
 //
-// flag 0 is a whole record, 1 2 3 the first, middle and last part of one that was split where its
-// payload contains the magic at a multiple of 4; the magic between two parts is omitted.
-// SageMaker's own readers never join parts, so records are always written whole. Both kinds are
-// read.
+// flag 0 marks a whole record. A record whose payload contains the magic at a multiple of 4 may be
+// split there: flags 1, 2 and 3 mark its first, middle and last part, and the magic between two
+// parts is omitted. SageMaker's readers never join parts, so records are always written whole. Both
+// forms are read.
 //
 // Threads: pure; a decoder is confined to one.
 #pragma once
@@ -37,10 +37,10 @@ class RecordDecoder {
   // `record_bytes_max`: longer records are rejected before they use memory.
   explicit RecordDecoder(size_t record_bytes_max) : record_bytes_max_(record_bytes_max) {}
   void push(std::string_view bytes) { buffer_.append(bytes); }
-  // Returns the next whole record; nothing: more bytes are needed. Errors: corrupt; exhausted: the
-  // record is too long.
+  // Returns the next whole record; nullopt if more bytes are needed. Errors: corrupt; exhausted, if
+  // the record is too long.
   Result<std::optional<std::string>> next();
-  // Errors: corrupt: the bytes end within a record.
+  // Checks that the bytes end after a whole record. Errors: corrupt.
   Result<void> finish() const;
 
  private:
@@ -48,7 +48,7 @@ class RecordDecoder {
 
   const size_t record_bytes_max_;
   std::string buffer_;
-  size_t at_ = 0;                     // bytes of buffer_ that were read
+  size_t at_ = 0;                     // number of bytes of buffer_ that were decoded
   std::optional<std::string> split_;  // the parts so far of a split record
 };
 

@@ -41,10 +41,11 @@ std::string read(const std::string& bytes, size_t step = 1 << 20,
 TEST(RecordIO, WritesWholePaddedRecords) {
   EXPECT_EQ(written("abcde"), word(0xced7230a) + word(5) + "abcde" + std::string(3, '\0'));
   EXPECT_EQ(written(""), word(0xced7230a) + word(0));
-  EXPECT_EQ(written(word(kRecordMagic)).size(), 12u) << "never split, whatever the payload holds";
+  EXPECT_EQ(written(word(kRecordMagic)).size(), 12u)
+      << "never split, even if the payload contains the magic";
 }
 
-TEST(RecordIO, ReadsBothDialectsInPiecesOfAnySize) {
+TEST(RecordIO, ReadsWholeAndSplitRecordsInPiecesOfAnySize) {
   const std::string with_magic = "1234" + word(kRecordMagic) + "5678";
   const std::string bytes = written("a") + written("") + written(with_magic) + part(1, "1234") +
                             part(3, "5678") + part(1, "") + part(2, "") + part(3, "");

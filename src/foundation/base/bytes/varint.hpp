@@ -1,7 +1,7 @@
 // Writes and reads varints, the variable-length numbers of protobuf and Snappy: seven bits in each
-// byte, the lowest first; the highest bit of a byte says that more follow.
+// byte, the lowest first; the highest bit of a byte is set if more bytes follow.
 //
-// Threads: pure functions. Errors: none; a malformed varint has no value.
+// Threads: pure functions. Errors: none; reading a malformed varint returns nullopt.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ inline void append_varint(std::string& out, uint64_t number) {
   out += char(number);
 }
 
-// Removes a varint from the beginning of `bytes`. Nothing: it is cut off, or exceeds 64 bits.
+// Removes a varint from the front of `bytes`. Returns nullopt if it is truncated or exceeds 64
+// bits.
 inline std::optional<uint64_t> take_varint(std::string_view& bytes) {
   uint64_t number = 0;
   for (unsigned shift = 0; shift < 64 && !bytes.empty(); shift += 7) {

@@ -1,5 +1,5 @@
-// Defines TRAINYARD_SANITIZED in builds under the address or the thread sanitizer, for tests of
-// what these change: memory use, loaded libraries, the time of long computations.
+// Defines TRAINYARD_SANITIZED in builds under the address or the thread sanitizer, for tests
+// that these affect: of memory use, loaded libraries and the time of long computations.
 #pragma once
 
 #if defined(__has_feature)

@@ -1,4 +1,4 @@
-// TestClock is a Clock that stands still until a test moves it. Both of its times move together.
+// TestClock is a Clock that advances only when a test moves it. Both of its times move together.
 //
 // Threads: call from anywhere.
 #pragma once
@@ -17,10 +17,10 @@ class TestClock final : public Clock {
   explicit TestClock(Instant start = kTestClockStart) : time_(start.time_since_epoch()) {}
 
   Instant now() override { return Instant{std::chrono::duration_cast<Duration>(time_.load())}; }
-  // Since 1970, as now().
+  // Returns the time since 1970, as now() does.
   std::chrono::nanoseconds monotonic() override { return time_; }
 
-  // Only the thread that moves the clock may do so at a time.
+  // Only one thread at a time may move the clock.
   void advance(std::chrono::nanoseconds by) { time_ = time_.load() + by; }
   void set(Instant time) { time_ = time.time_since_epoch(); }
 
