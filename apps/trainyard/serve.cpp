@@ -117,7 +117,7 @@ void keep_up(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& o
   const auto trimmed = containers::trim_images(images, config.images_bytes_max);
   for (const auto& [what, done] :
        {std::pair{"logs", logs.retire(now)}, std::pair{"metrics", metrics.retire(now)},
-        std::pair{"objects", objects.keep_up(now, config.upload_lifetime)},
+        std::pair{"objects", objects.clean_up(now, config.upload_lifetime)},
         std::pair{"images", trimmed ? ok() : Result<void>(trimmed.error())}})
     if (!done)
       log(Level::warning, "serve", "maintenance failed; it is retried later",

@@ -42,8 +42,8 @@ class Pace {
     if (draws_ && (!drawn_ || now - *drawn_ >= kDrawInterval)) {
       drawn_ = now;
       terminal_.write_error(
-          block_.show("", {{"", "objects", int64_t(std::min(progress.bytes, progress.bytes_all)),
-                            int64_t(progress.bytes_all), false}}));
+          block_.show("", {{"", "objects", int64_t(std::min(progress.bytes, progress.bytes_total)),
+                            int64_t(progress.bytes_total), false}}));
     }
     for (;;) {
       if (terminal_.wait(pause(progress), false, -1).interrupted) return false;

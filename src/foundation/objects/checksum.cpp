@@ -57,7 +57,7 @@ class Hash final : public Checksum {
 };
 
 Error mismatch(std::string_view algorithm) {
-  return corrupt("the " + std::string(algorithm) + " of the bytes received is not the one given",
+  return corrupt("the received bytes do not match the declared " + std::string(algorithm),
                  Fault::checksum_mismatch);
 }
 
@@ -131,8 +131,8 @@ void ContentCheck::expect(std::string algorithm, std::string base64) {
 
 Result<ContentCheck::Digests> ContentCheck::finish() {
   if (bytes_declared_ && *bytes_declared_ != bytes_)
-    return corrupt(std::to_string(*bytes_declared_) + " bytes were announced, " +
-                       std::to_string(bytes_) + " came",
+    return corrupt("received " + std::to_string(bytes_) + " bytes, but the request declared " +
+                       std::to_string(*bytes_declared_),
                    Fault::length_mismatch);
   Digests kept;
   kept.bytes = bytes_;

@@ -1,8 +1,8 @@
-// Computes the checksums that S3 clients send: over streamed bytes, and of a whole from the sums of
-// its parts.
+// Computes the checksums that S3 clients send: from streamed bytes, and for a whole object from the
+// checksums of its parts.
 //
-// Names are S3's in lower case: "crc32", "crc32c", "crc64nvme", "sha1", "sha256"; and "md5", for
-// ETags.
+// Algorithms have S3's names in lower case: "crc32", "crc32c", "crc64nvme", "sha1", "sha256"; and
+// "md5", for ETags.
 //
 // Threads: a Checksum is confined to one thread; the rest is pure. Errors: invalid (unknown
 // algorithm).
@@ -24,27 +24,29 @@ class Checksum {
  public:
   virtual ~Checksum() = default;
   virtual void add(std::span<const char> bytes) = 0;
-  // The sum's bytes, in the order of their base64 form (CRCs big-endian). Requires: once, at the
-  // end.
+  // Returns the checksum's bytes, in the order of their base64 form (CRCs big-endian). Requires:
+  // called once, at the end.
   virtual std::string finish() = 0;
 };
 
 Result<std::unique_ptr<Checksum>> make_checksum(std::string_view algorithm);
 bool is_checksum(std::string_view algorithm);  // true for S3's checksums; false for md5
-// Returns the sum of a text. Requires: a known algorithm.
+// Returns the checksum of `bytes`. Requires: a known algorithm.
 std::string checksum_of(std::string_view algorithm, std::string_view bytes);
 
-// Returns the CRC of a followed by b, from both CRCs (of finish()) and b's length. Errors: invalid,
-// for hashes.
+// Returns the CRC of the bytes of a followed by those of b, from both CRCs (as finish() returns
+// them) and the length of b. Errors: invalid, for hashes.
 Result<std::string> combine_checksums(std::string_view algorithm, std::string_view a,
                                       std::string_view b, uint64_t b_bytes);
 
-// Compares the bytes of one put with everything that the request declared about them.
+// ContentCheck compares the bytes of a put with the length and the checksums that its request
+// declared.
 class ContentCheck {
  public:
   // Errors: invalid (unknown algorithm, malformed value).
   static Result<ContentCheck> make(const PutOptions& options);
   void add(std::span<const char> bytes);
+  // Adds a declared checksum that arrives after the bytes (a trailer).
   void expect(std::string algorithm, std::string base64);
 
   struct Digests {
@@ -52,8 +54,8 @@ class ContentCheck {
     std::string etag;                              // hex MD5
     std::map<std::string, std::string> checksums;  // base64
   };
-  // Errors: corrupt (checksum_mismatch, length_mismatch), invalid (a checksum that was not
-  // declared).
+  // Errors: corrupt (checksum_mismatch, length_mismatch), invalid (expect() was called for an
+  // algorithm that the request did not declare).
   Result<Digests> finish();
 
  private:

@@ -7,7 +7,7 @@
 namespace trainyard::objects {
 namespace {
 
-TEST(Checksum, IsTheSameHoweverTheBytesAreCut) {
+TEST(Checksum, IsTheSameForAnyPiecesOfTheBytes) {
   std::string bytes;
   for (int i = 0; i < 1000; ++i) bytes += char(i * 7);
   for (const char* algorithm : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256", "md5"}) {

@@ -35,8 +35,7 @@
 namespace trainyard::objects {
 namespace {
 
-// An object may be replaced between reading its record and opening its parts; not more often than
-// this in a row.
+// limit of retries if an object is replaced between reading its record and opening its parts
 constexpr int kReplacedTriesMax = 10;
 
 // Shared by the table of buckets and by operations in the bucket; the last one frees it.
@@ -54,7 +53,7 @@ class Directory final : public Objects {
         disk_(settings.faults),
         use_(settings.quotas ? settings.quotas
                              : [none = std::make_shared<const StorageQuotas>()] { return none; }),
-        held_parts_([this](const std::string& dropped) { throw_away(dropped); }) {}
+        held_parts_([this](const std::string& dropped) { move_and_discard(dropped); }) {}
 
   Result<void> open() {
     TRY(os::make_directories(path_ + "/buckets", 0700));
@@ -66,7 +65,7 @@ class Directory final : public Objects {
       const std::string bucket_path = path_ + "/buckets/" + name;
       auto info = read_bucket_file(name, bucket_path);
       if (!info) {
-        // Its objects and the other buckets stay available.
+        // The objects of this bucket and all other buckets stay available.
         log(Level::error, "objects",
             "cannot read the file of a bucket; its region and date are unknown",
             {{"bucket", name}, {"why", info.error().message}});
@@ -74,7 +73,7 @@ class Directory final : public Objects {
       }
       const auto tree = std::make_shared<BucketTree>(*info, bucket_path, disk_);
       {
-        const MutexLock lock(mu_);
+        const MutexLock lock(mutex_);
         trees_[name] = tree;
       }
       if (const auto counted = count_stored(*tree, use_); !counted)
@@ -96,7 +95,7 @@ class Directory final : public Objects {
       TRY(disk_.make_directories(made + part, 0700));
     TRY(disk_.write_file_durably(made + "/bucket", encode_bucket(info)));
     {
-      MutexLock lock(mu_);
+      MutexLock lock(mutex_);
       if (trees_.contains(bucket)) {
         discard(made);
         return bucket_exists(bucket);
@@ -114,7 +113,7 @@ class Directory final : public Objects {
     TRY(check_writable());
     const std::string retired = temporary_path();
     {
-      MutexLock lock(mu_);
+      MutexLock lock(mutex_);
       const auto found = trees_.find(bucket);
       if (found == trees_.end()) return no_bucket(bucket);
       TRY(found->second->retire(retired));
@@ -139,7 +138,7 @@ class Directory final : public Objects {
   }
 
   Result<std::vector<BucketInfo>> list_buckets() override {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     std::vector<BucketInfo> all;
     for (const auto& [name, tree] : trees_) all.push_back(tree->described());
     return all;
@@ -166,13 +165,13 @@ class Directory final : public Objects {
         const Range resolved = TRY(resolve_range(range, opened.record.info.bytes));
         return read_file_of(std::move(opened), resolved);
       }
-      PartsPaths place{parts_of(*tree, opened.record.upload_id),
+      PartsPaths paths{parts_of(*tree, opened.record.upload_id),
                        upload_path(*tree, opened.record.upload_id),
                        held_parts_.hold(parts_of(*tree, opened.record.upload_id))};
-      // Held from here on; the object may have been replaced before.
-      if (!os::exists(place.directory) && !os::exists(place.upload) && tries < kReplacedTriesMax)
+      // The parts are held from here on, but the object may have been replaced before.
+      if (!os::exists(paths.directory) && !os::exists(paths.upload) && tries < kReplacedTriesMax)
         continue;
-      return read_parts_of(std::move(opened), std::move(place), range);
+      return read_parts_of(std::move(opened), std::move(paths), range);
     }
   }
 
@@ -189,13 +188,13 @@ class Directory final : public Objects {
     TRY(charge.add(options.bytes.value_or(0), 1));
     return make_writer(key, options, std::move(charge),
                        [this, tree, key, options](const std::string& file) -> Result<void> {
-                         forget(*tree, TRY(tree->install(file, key, options.only_if_absent,
-                                                         options.only_if_etag)));
+                         release_object(*tree, TRY(tree->install(file, key, options.only_if_absent,
+                                                                 options.only_if_etag)));
                          return ok();
                        });
   }
 
-  // Tags are in the record at the end of the object's file, so that file is copied.
+  // Copies the object's file, because the tags are in the record at its end.
   Result<void> set_tags(const std::string& bucket, const std::string& key,
                         const std::map<std::string, std::string>& tags) override {
     const Tree tree = TRY(find(bucket));
@@ -210,14 +209,15 @@ class Directory final : public Objects {
       file.moved_away();
       return ok();
     }
-    return unavailable("tagging " + key + ": it is replaced too often");
+    return unavailable("tagging " + key + ": the object was replaced " +
+                       std::to_string(kReplacedTriesMax) + " times meanwhile");
   }
 
   Result<void> remove(const std::string& bucket, const std::string& key) override {
     const Tree tree = TRY(find(bucket));
     TRY(check_key(key));
     TRY(check_writable());
-    forget(*tree, TRY(tree->remove(key)));
+    release_object(*tree, TRY(tree->remove(key)));
     return ok();
   }
 
@@ -225,7 +225,7 @@ class Directory final : public Objects {
                                 const ObjectInfo& seen) override {
     const Tree tree = TRY(find(bucket));
     TRY(check_writable());
-    forget(*tree, TRY(tree->remove(key, &seen)));
+    release_object(*tree, TRY(tree->remove(key, &seen)));
     return ok();
   }
 
@@ -279,7 +279,7 @@ class Directory final : public Objects {
     PutOptions of_part = options;
     for (const auto& [algorithm, value] : upload.options.checksums)
       of_part.checksums.try_emplace(algorithm, "");
-    of_part.owner = upload.options.owner;  // the object belongs to the user who began the upload
+    of_part.owner = upload.options.owner;  // the object belongs to the user who started the upload
     auto charge = use_.charge(bucket, of_part.owner);
     TRY(charge.add(options.bytes.value_or(0), 0));
     const std::string directory = upload_path(*tree, upload_id);
@@ -299,21 +299,21 @@ class Directory final : public Objects {
                              use_.remove(bucket, of_part.owner, {before->record.info.bytes, 0});
                          }
                          const auto synced = disk_.sync_directory(directory);
-                         // Completed or aborted in the meantime, by a request that has synced its
-                         // changes.
+                         // not_found: another request has completed or aborted the upload, and has
+                         // synced its changes.
                          return !synced && synced.error().kind == Kind::not_found ? ok() : synced;
                        });
   }
 
-  // The parts stay separate files, and the object becomes a list of them:
+  // Makes the object a list of its parts, which stay separate files:
   //
-  //   1. the list is written and synced
-  //   2. it is renamed to the key's place
-  //   3. the upload's directory is renamed to parts/ID
+  //   1. the list is written to a file and synced
+  //   2. the file is renamed to the path of the key
+  //   3. the directory of the upload is renamed to parts/ID
   //
-  // The second step decides. After a crash behind it the parts are still in the upload's directory:
-  // readers search there too, no request changes them (belongs_to_object), and keep_up()
-  // moves them.
+  // The second step commits. After a crash between steps 2 and 3 the parts are still in the
+  // directory of the upload: readers search there too, no request changes them (belongs_to_object),
+  // and clean_up() moves them.
   Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
                                      const std::string& upload_id,
                                      const std::vector<PartInfo>& parts,
@@ -321,7 +321,7 @@ class Directory final : public Objects {
     const Tree tree = TRY(find(bucket));
     TRY(check_key(key));
     TRY(check_writable());
-    // A second request for the same upload waits, and then finds the object.
+    // A concurrent second request for the same upload waits here, and then finds the object.
     const auto lock = upload_locks_.hold(upload_id);
     const auto upload = read_upload(*tree, key, upload_id);
     auto done = open_object(*tree, key);
@@ -333,7 +333,8 @@ class Directory final : public Objects {
     const std::string directory = upload_path(*tree, upload_id);
     const auto stored = TRY(read_parts(directory));
     const Joined joined = TRY(join_parts(parts, stored, upload->options, declared));
-    auto charge = use_.charge(bucket, upload->options.owner);  // its bytes are counted already
+    // Adds an object only: the bytes of its parts are already counted.
+    auto charge = use_.charge(bucket, upload->options.owner);
     TRY(charge.add(0, 1));
     const PutOptions& options = upload->options;
     const Record record{
@@ -344,7 +345,7 @@ class Directory final : public Objects {
     TRY(write_list(*tree, record, parts, stored, options.only_if_absent || declared.only_if_absent,
                    declared.only_if_etag));
     charge.keep();
-    use_.remove(bucket, options.owner, {remove_others(directory, parts, stored), 0});
+    use_.remove(bucket, options.owner, {remove_unlisted_parts(directory, parts, stored), 0});
     move_parts(*tree, upload_id);
     return record.info;
   }
@@ -400,25 +401,26 @@ class Directory final : public Objects {
     return ObjectStatistics{use_.buckets(), broken_reads_};
   }
 
-  Result<void> keep_up(Instant now, Duration upload_lifetime) override {
+  Result<void> clean_up(Instant now, Duration upload_lifetime) override {
     TRY(check_writable());
     std::vector<Tree> trees;
     {
-      MutexLock lock(mu_);
+      MutexLock lock(mutex_);
       for (const auto& [name, tree] : trees_) trees.push_back(tree);
     }
     for (const Tree& tree : trees) {
       const auto uploads = TRY(os::list_directory(tree->uploads_path()));
-      for (const auto& id : uploads) keep_up_upload(*tree, id, now - upload_lifetime);
+      for (const auto& id : uploads) clean_up_upload(*tree, id, now - upload_lifetime);
       const auto parts = os::list_directory(tree->parts_path());
-      if (!parts && parts.error().kind == Kind::not_found) continue;  // made by an earlier version
-      for (const auto& id : TRY(parts)) keep_up_parts(*tree, id);
+      // Buckets that an earlier version made have no such directory.
+      if (!parts && parts.error().kind == Kind::not_found) continue;
+      for (const auto& id : TRY(parts)) clean_up_parts(*tree, id);
     }
     return ok();
   }
 
  private:
-  // After a failed sync no written data can be trusted until the directory is opened again.
+  // Fails after a failed sync: no written data can be trusted until the directory is opened again.
   Result<void> check_writable() const {
     const std::string failed = disk_.failed_sync();
     if (failed.empty()) return ok();
@@ -435,20 +437,21 @@ class Directory final : public Objects {
       const PartInfo& kept = stored.at(part.number);
       entries.push_back({part.number, kept.bytes, kept.etag});
     }
-    // A part may be listed before its own request was answered.
+    // A client may list a part before its put was answered, so its file may not be durable yet.
     TRY(disk_.sync_directory(upload_path(tree, record.upload_id)));
     auto file = TRY(TemporaryFile::make(temporary_path(), disk_));
     TRY(file.write(encode_part_list(entries)));
     TRY(file.write(encode_record(record)));
     TRY(file.sync());
-    forget(tree, TRY(tree.install(file.path(), record.info.key, only_if_absent, only_if_etag)));
+    release_object(tree,
+                   TRY(tree.install(file.path(), record.info.key, only_if_absent, only_if_etag)));
     file.moved_away();
     return ok();
   }
 
   // Removes parts that the object does not list, and returns their bytes.
-  uint64_t remove_others(const std::string& directory, const std::vector<PartInfo>& parts,
-                         const std::map<uint32_t, PartInfo>& stored) {
+  uint64_t remove_unlisted_parts(const std::string& directory, const std::vector<PartInfo>& parts,
+                                 const std::map<uint32_t, PartInfo>& stored) {
     std::set<uint32_t> named;
     for (const auto& part : parts) named.insert(part.number);
     uint64_t bytes = 0;
@@ -460,13 +463,13 @@ class Directory final : public Objects {
     return bytes;
   }
 
-  // Moves the parts out of the uploads. If it fails here, the next request for the upload or
-  // keep_up() does it.
+  // Moves the parts of an object from uploads/ to parts/. If that fails, the next request for the
+  // upload or clean_up() tries again.
   void move_parts(const BucketTree& tree, const std::string& id) {
     const auto moved = [&]() -> Result<void> {
       TRY(disk_.make_directories(tree.parts_path(), 0700));
       auto renamed = disk_.rename(upload_path(tree, id), parts_of(tree, id));
-      if (!renamed && renamed.error().kind == Kind::not_found) return ok();  // moved before
+      if (!renamed && renamed.error().kind == Kind::not_found) return ok();  // already moved
       TRY(renamed);
       TRY(disk_.sync_directory(tree.parts_path()));
       return disk_.sync_directory(tree.uploads_path());
@@ -477,11 +480,11 @@ class Directory final : public Objects {
           {{"upload", id}, {"why", moved.error().message}});
   }
 
-  // Ends the life of a replaced or removed object, given its file: its usage is subtracted, and its
-  // parts are removed.
-  void forget(const BucketTree& tree, const os::File& before) {
+  // Subtracts the usage of a replaced or removed object, whose file was `before`, and removes its
+  // parts.
+  void release_object(const BucketTree& tree, const os::File& before) {
     if (!before) return;
-    const auto record = read_record(before.descriptor(), "the object that was there");
+    const auto record = read_record(before.descriptor(), "the replaced or removed object");
     struct stat status {};
     if (record)
       use_.remove(tree.info().name, record->info.owner, {record->info.bytes, 1});
@@ -490,9 +493,9 @@ class Directory final : public Objects {
     if (record && record->parts > 0) held_parts_.drop(parts_of(tree, record->upload_id));
   }
 
-  // Removes an upload that is not completed in time; an upload with an object leaves its parts to
-  // it.
-  void keep_up_upload(const BucketTree& tree, const std::string& id, Instant expired) {
+  // Removes an upload that was started before `expired`. If its parts belong to an object, they are
+  // moved to it instead.
+  void clean_up_upload(const BucketTree& tree, const std::string& id, Instant expired) {
     const auto lock = upload_locks_.hold(id);
     const auto upload = read_upload(tree, id);
     if (!upload) return;
@@ -503,13 +506,13 @@ class Directory final : public Objects {
     drop_upload(tree, id, upload->options.owner);
   }
 
-  // A crash after the replacement of an object leaves its parts.
-  void keep_up_parts(const BucketTree& tree, const std::string& id) {
+  // Removes parts whose object was replaced or removed. A crash after that leaves them.
+  void clean_up_parts(const BucketTree& tree, const std::string& id) {
     if (!is_upload_id(id)) return;
     const auto lock = upload_locks_.hold(id);
     const auto text = os::read_file(parts_of(tree, id) + "/upload", kUploadFileBytesMax);
     const auto upload = text ? decode_upload(*text) : Result<UploadFile>(text.error());
-    if (!upload) return;  // the object is unknown: unreadable files are kept
+    if (!upload) return;  // the object is unknown, so the files are kept
     const auto object = open_object(tree, upload->info.key);
     const bool gone =
         object ? object->record.upload_id != id : object.error().kind == Kind::not_found;
@@ -530,10 +533,11 @@ class Directory final : public Objects {
                                                   check_disk_space_, std::move(charge)));
   }
 
-  // Unique while the directory is open; files of earlier processes were removed when it was opened.
+  // Returns a new path in temporary/, unique while the directory is open. Files of earlier
+  // processes were removed when it was opened.
   std::string temporary_path() { return path_ + "/temporary/" + std::to_string(++temporaries_); }
 
-  // Removes files that are no longer reachable. If it fails now, the next opening does it.
+  // Removes files that are no longer reachable. If that fails, the next opening removes them.
   static void discard(const std::string& path) {
     const auto removed = os::remove_all(path);
     if (!removed)
@@ -541,16 +545,17 @@ class Directory final : public Objects {
           {{"path", path}, {"why", removed.error().message}});
   }
 
-  // Subtracts its parts' usage too. Requires: the upload is held.
+  // Removes an upload and subtracts the usage of its parts. Requires: the lock of the upload is
+  // held.
   void drop_upload(const BucketTree& tree, const std::string& id, const std::string& owner) {
     uint64_t bytes = 0;
     if (const auto parts = read_parts(upload_path(tree, id)))
       for (const auto& [number, part] : *parts) bytes += part.bytes;
-    throw_away(upload_path(tree, id));
+    move_and_discard(upload_path(tree, id));
     use_.remove(tree.info().name, owner, {bytes, 0});
   }
 
-  void throw_away(const std::string& path) {
+  void move_and_discard(const std::string& path) {
     const std::string dropped = temporary_path();
     const auto renamed = disk_.rename(path, dropped);
     if (renamed) discard(dropped);
@@ -560,7 +565,7 @@ class Directory final : public Objects {
   }
 
   Result<Tree> find(const std::string& bucket) {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     const auto found = trees_.find(bucket);
     if (found == trees_.end()) return no_bucket(bucket);
     return found->second;
@@ -575,10 +580,10 @@ class Directory final : public Objects {
   StorageUse use_;
   std::atomic<uint64_t> broken_reads_ = 0;
   HeldParts held_parts_;
-  NamedLocks upload_locks_;  // by the upload's ID: its parts, and where its directory lies
+  NamedLocks upload_locks_;  // by upload ID: protects the upload's parts and directory
   std::atomic<uint64_t> temporaries_ = 0;
-  Mutex mu_;
-  std::map<std::string, Tree> trees_ GUARDED_BY(mu_);
+  Mutex mutex_;
+  std::map<std::string, Tree> trees_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

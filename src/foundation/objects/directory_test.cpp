@@ -26,7 +26,7 @@
 namespace trainyard::objects {
 namespace {
 
-TEST_F(DirectoryTest, IsFoundAgainAfterOpening) {
+TEST_F(DirectoryTest, KeepsObjectsAndUploadsAcrossOpenings) {
   open();
   ASSERT_TRUE(objects_->create_bucket("bucket", "eu-west-1"));
   PutOptions options;
@@ -41,14 +41,14 @@ TEST_F(DirectoryTest, IsFoundAgainAfterOpening) {
   EXPECT_EQ((*objects_->list_uploads("bucket", ""))[0].upload_id, upload);
 }
 
-TEST_F(DirectoryTest, AnObjectIsRemovedOnlyAsItWasSeen) {
+TEST_F(DirectoryTest, RemoveUnchangedRemovesOnlyTheSeenObject) {
   open();
   ASSERT_TRUE(objects_->create_bucket("bucket", "eu-west-1"));
   const ObjectInfo again = *write_all(*objects_, "bucket", "a/b", "old");
   ObjectInfo seen = again;  // before it was written again
   seen.modified -= 1s;
   const auto refused = objects_->remove_unchanged("bucket", "a/b", seen);
-  ASSERT_FALSE(refused) << "it was written again, with the same content";
+  ASSERT_FALSE(refused) << "written again with the same content";
   EXPECT_TRUE(refused.error().is(Fault::etag_differs));
   ASSERT_TRUE(write_all(*objects_, "bucket", "a/b", "new"));
   EXPECT_FALSE(objects_->remove_unchanged("bucket", "a/b", again));
@@ -61,17 +61,18 @@ TEST_F(DirectoryTest, AnObjectIsRemovedOnlyAsItWasSeen) {
   EXPECT_TRUE(retagged.error().is(Fault::etag_differs));
   ASSERT_TRUE(objects_->remove_unchanged("bucket", "a/b", *objects_->head("bucket", "a/b")));
   EXPECT_FALSE(objects_->head("bucket", "a/b"));
-  EXPECT_TRUE(objects_->remove_unchanged("bucket", "a/b", seen)) << "absent is as harmless";
+  EXPECT_TRUE(objects_->remove_unchanged("bucket", "a/b", seen))
+      << "an absent object is not an error";
 }
 
-TEST_F(DirectoryTest, ASecondProcessIsRejected) {
+TEST_F(DirectoryTest, RejectsASecondProcess) {
   open();
   const auto second = open_directory(path(), clock_, random_);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().kind, Kind::conflict);
 }
 
-TEST_F(DirectoryTest, ANewerFormatIsRefused) {
+TEST_F(DirectoryTest, RejectsANewerFormat) {
   open();
   objects_.reset();
   ASSERT_TRUE(os::write_file_durably(path() + "/format", "trainyard objects 3\n"));
@@ -111,12 +112,12 @@ TEST_F(DirectoryTest, LeavesNoFileBehind) {
   ASSERT_TRUE(objects_->abort_upload("bucket", "big", upload));
   ASSERT_TRUE(objects_->remove("bucket", "a/b/c"));
   EXPECT_TRUE(std::filesystem::is_empty(path() + "/buckets/bucket/keys"))
-      << "emptied directories go too";
+      << "empty directories are removed too";
   EXPECT_TRUE(std::filesystem::is_empty(path() + "/buckets/bucket/uploads"));
   EXPECT_TRUE(std::filesystem::is_empty(path() + "/temporary"));
 }
 
-TEST_F(DirectoryTest, ADamagedFileIsCorruptAndNamed) {
+TEST_F(DirectoryTest, ReportsADamagedFileAsCorruptWithItsKey) {
   open();
   ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
   ASSERT_TRUE(write_all(*objects_, "bucket", "key", std::string(5000, 'x')));
@@ -140,7 +141,7 @@ TEST_F(DirectoryTest, ADamagedFileIsCorruptAndNamed) {
   }
 }
 
-TEST_F(DirectoryTest, AChangedByteIsFoundByAReadOfTheWhole) {
+TEST_F(DirectoryTest, ReadingAWholeObjectDetectsAChangedByte) {
   open();
   ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
   PutOptions with_crc;
@@ -155,11 +156,11 @@ TEST_F(DirectoryTest, AChangedByteIsFoundByAReadOfTheWhole) {
     EXPECT_EQ(whole.error().kind, Kind::corrupt);
     const auto reader = objects_->get("bucket", "key", Range{0, 4999, {}});
     std::vector<char> buffer(6000);
-    EXPECT_FALSE((*reader)->read(buffer)) << "a range of all is the whole";
+    EXPECT_FALSE((*reader)->read(buffer)) << "a range of all bytes is verified too";
   }
 }
 
-TEST_F(DirectoryTest, ABrokenFileFailsNoListingAndNoStart) {
+TEST_F(DirectoryTest, ListsAndOpensDespiteBrokenFiles) {
   open();
   for (const char* bucket : {"bucket", "second"}) ASSERT_TRUE(objects_->create_bucket(bucket, "r"));
   for (const char* key : {"a", "b", "c"}) ASSERT_TRUE(write_all(*objects_, "bucket", key, "bytes"));
@@ -185,7 +186,7 @@ TEST_F(DirectoryTest, ABrokenFileFailsNoListingAndNoStart) {
   EXPECT_TRUE(write_all(*objects_, "bucket", "b", "anew"));
 }
 
-TEST_F(DirectoryTest, BelowTheReservePutsAreRefusedAndRemovalsAreNot) {
+TEST_F(DirectoryTest, BelowTheReserveRejectsPutsButAllowsRemovals) {
   uint64_t free = 2000 << 20;
   const DiskReserve reserve(100 << 20, [&] { return Result<uint64_t>(free); });
   objects_ = *open_directory(path(), clock_, random_,
@@ -199,7 +200,7 @@ TEST_F(DirectoryTest, BelowTheReservePutsAreRefusedAndRemovalsAreNot) {
   Result<void> written = ok();
   int megabytes = 0;
   while (written && megabytes < 100) written = writer->write(megabyte), ++megabytes;
-  ASSERT_FALSE(written) << "one that is under way ends too";
+  ASSERT_FALSE(written) << "a running put fails too";
   EXPECT_EQ(written.error().kind, Kind::exhausted);
   EXPECT_LE(uint64_t(megabytes) << 20, kSpaceCheckBytes);
   writer.reset();
@@ -213,7 +214,7 @@ TEST_F(DirectoryTest, BelowTheReservePutsAreRefusedAndRemovalsAreNot) {
   EXPECT_TRUE(objects_->remove("bucket", "first"));
 }
 
-TEST(KeyPath, OrdersAndDecodesAsKeys) {
+TEST(KeyPath, MapsKeysToPathsAndBack) {
   EXPECT_EQ(path_of("a"), "oa");
   EXPECT_EQ(path_of("a/b"), "da/ob");
   EXPECT_EQ(path_of("a/"), "da/o");
@@ -226,10 +227,10 @@ TEST(KeyPath, OrdersAndDecodesAsKeys) {
     EXPECT_EQ(file_name_of(key_bytes_of(name)), name);
 }
 
-// A child puts and removes as fast as it can and reports each acknowledgement through a pipe; it is
-// killed at a random moment. All that it acknowledged must be there, whole, and nothing else but
-// the last operation.
-// Puts objects until it is killed, and writes a line "key version" after each.
+// A child puts objects as fast as it can, reports each acknowledgement through a pipe, and is
+// killed at a random moment. All acknowledged objects must exist, unbroken, and no others except
+// that of the last operation. Puts objects until it is killed, and writes a line "key version"
+// after each.
 [[noreturn]] void put_until_killed(const std::string& path, Clock& clock, Random& random, int round,
                                    int acknowledgements) {
   auto opened = open_directory(path, clock, random);
@@ -247,7 +248,7 @@ TEST(KeyPath, OrdersAndDecodesAsKeys) {
   _exit(4);
 }
 
-// The versions of the bucket's objects, of which each is whole.
+// Returns the versions of the bucket's objects, and checks that each object is unbroken.
 std::map<std::string, int> versions_in(Objects& objects) {
   std::map<std::string, int> found;
   const auto page = objects.list("bucket", {});
@@ -256,13 +257,13 @@ std::map<std::string, int> versions_in(Objects& objects) {
     const std::string bytes = *read_all(objects, "bucket", object.key, 1 << 20);
     const std::string first = bytes.substr(0, bytes.find(':')),
                       last = bytes.substr(bytes.rfind(':') + 1);
-    EXPECT_EQ(first, last) << object.key << " is not whole";
+    EXPECT_EQ(first, last) << object.key << " is broken";
     found[object.key] = std::stoi(first);
   }
   return found;
 }
 
-TEST_F(DirectoryTest, KilledAtRandomMomentsItLosesNothing) {
+TEST_F(DirectoryTest, LosesNothingAcknowledgedWhenKilled) {
   open();
   ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
   SeededRandom moments(21);
@@ -286,7 +287,7 @@ TEST_F(DirectoryTest, KilledAtRandomMomentsItLosesNothing) {
       output.append(buffer, size_t(got));
     }
     for (uint64_t spin = moments.below(200'000); spin > 0; --spin)
-      asm volatile("");  // a moment inside the next put
+      asm volatile("");  // waits for a moment within the next put
     kill(child, SIGKILL);
     for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
       output.append(buffer, size_t(got));
@@ -302,15 +303,15 @@ TEST_F(DirectoryTest, KilledAtRandomMomentsItLosesNothing) {
     int under_way = 0;
     for (const auto& [key, version] : found)
       under_way += !acknowledged.contains(key) || acknowledged[key] != version;
-    EXPECT_LE(under_way, 1) << "one put was under way";
+    EXPECT_LE(under_way, 1) << "at most one put was running";
     for (const auto& [key, version] : acknowledged) EXPECT_GE(found.at(key), version) << key;
     EXPECT_TRUE(std::filesystem::is_empty(path() + "/temporary"));
     acknowledged = found;
   }
 }
 
-// On a file system of 1 MiB, in a mount namespace of a child.
-TEST_F(DirectoryTest, AFullDiskIsExhaustedAndShowsNothingHalf) {
+// Runs on a file system of 1 MiB, which a child mounts in its own mount namespace.
+TEST_F(DirectoryTest, FullDiskFailsPutsAndLeavesNoPartialObject) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -342,10 +343,10 @@ TEST_F(DirectoryTest, AFullDiskIsExhaustedAndShowsNothingHalf) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST_F(DirectoryTest, PagesOfALargeDirectoryAreComplete) {
+TEST_F(DirectoryTest, ListsAllPagesOfALargeDirectory) {
   open();
   ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
-  // Made directly, without syncing each: this test is about the listing.
+  // Makes the files directly, without syncs, because only the listing is tested.
   ASSERT_TRUE(write_all(*objects_, "bucket", "p/seed", "x"));
   const std::string file = *os::read_file(file_of("p/seed"));
   constexpr int kKeys = 3000;
@@ -361,7 +362,7 @@ TEST_F(DirectoryTest, PagesOfALargeDirectoryAreComplete) {
     listed += page->objects.size();
     query.start_after = page->next;
     if (page->next.empty()) break;
-    // A change behind the page is visible in the next one, although the names were cached.
+    // A change after this page is visible in the next one, although the names are cached.
     if (page_number == 1) {
       ASSERT_TRUE(write_all(*objects_, "bucket", "p/zzz", "x"));
     }

@@ -9,8 +9,9 @@
 namespace trainyard::objects {
 namespace {
 
-// Fails each step of a put, a replacement, an upload and a removal in turn. After the next opening
-// all acknowledged objects are there, whole, and nothing else but the last operation.
+// Fails each disk step of a put, a replacement, an upload and a removal in turn. After the next
+// opening all acknowledged objects must exist, unbroken, and no others except that of the last
+// operation.
 class FaultyDiskTest : public DirectoryTest, public testing::WithParamInterface<int> {
  protected:
   struct Acknowledged {

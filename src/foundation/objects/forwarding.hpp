@@ -1,7 +1,7 @@
-// ForwardingObjects passes each call on to another store: a base of those that change a few calls,
-// to count them or to make them fail.
+// ForwardingObjects forwards each call to another store. It is a base for stores that change a few
+// calls, to count them or to make them fail.
 //
-// Threads: as the other store. Errors: its own. Lifetime: the other store outlives it.
+// Threads and errors: those of the other store. Lifetime: the other store outlives it.
 #pragma once
 
 #include <map>

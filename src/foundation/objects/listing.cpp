@@ -11,10 +11,10 @@ std::string_view rolled_up(std::string_view key, std::string_view prefix,
   return at == key.npos ? "" : key.substr(0, at + delimiter.size());
 }
 
-std::string after_all_of(std::string beginning) {
-  while (!beginning.empty() && uint8_t(beginning.back()) == 0xff) beginning.pop_back();
-  if (!beginning.empty()) beginning.back() = char(uint8_t(beginning.back()) + 1);
-  return beginning;
+std::string first_key_after_prefix(std::string prefix) {
+  while (!prefix.empty() && uint8_t(prefix.back()) == 0xff) prefix.pop_back();
+  if (!prefix.empty()) prefix.back() = char(uint8_t(prefix.back()) + 1);
+  return prefix;
 }
 
 ObjectInfo listed(const std::string& key, const ObjectInfo& info) {
@@ -30,19 +30,19 @@ Result<ListPage> list_page(Cursor& cursor, const ListQuery& query) {
 
   std::string bound = query.prefix;
   if (!query.start_after.empty()) {
-    // A page that ended on a rolled-up prefix continues behind all its keys.
+    // After a page that ended with a common prefix, skip all keys with that prefix.
     const bool after_a_prefix =
         query.start_after.starts_with(query.prefix) &&
         rolled_up(query.start_after, query.prefix, query.delimiter) == query.start_after;
     const std::string next =
-        after_a_prefix ? after_all_of(query.start_after) : query.start_after + '\0';
+        after_a_prefix ? first_key_after_prefix(query.start_after) : query.start_after + '\0';
     if (next.empty()) return page;
     bound = std::max(bound, next);
   }
 
-  const auto rolls_up = [&](std::string_view beginning) {
-    return beginning.starts_with(query.prefix) &&
-           !rolled_up(beginning, query.prefix, query.delimiter).empty();
+  const auto rolls_up = [&](std::string_view prefix) {
+    return prefix.starts_with(query.prefix) &&
+           !rolled_up(prefix, query.prefix, query.delimiter).empty();
   };
   std::string last;  // key or prefix that was added last
   for (;;) {
@@ -62,7 +62,7 @@ Result<ListPage> list_page(Cursor& cursor, const ListQuery& query) {
     } else {
       last = prefix;
       page.prefixes.push_back(prefix);
-      bound = after_all_of(prefix);
+      bound = first_key_after_prefix(prefix);
       if (bound.empty()) return page;
     }
   }

@@ -18,8 +18,8 @@ namespace {
 struct Stored {
   ObjectInfo info;
   std::string bytes;
-  std::string upload_id;        // of its upload; "" for a plain put
-  std::vector<PartInfo> parts;  // of its upload
+  std::string upload_id;        // the upload that made it; "": a plain put
+  std::vector<PartInfo> parts;  // the parts of that upload
 };
 using Blob = std::shared_ptr<const Stored>;
 
@@ -332,7 +332,7 @@ class Memory final : public Objects {
         new MemoryWriter(clock_, key, options, std::move(check), std::move(store)));
   }
 
-  // Checks the conditions of a write on the object that it replaces.
+  // Checks the conditions (If-Match, If-None-Match) of a write.
   static Result<void> check_replaced(const std::string& bucket,
                                      const std::map<std::string, Blob>& blobs,
                                      const std::string& key, bool only_if_absent,

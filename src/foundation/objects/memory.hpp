@@ -1,4 +1,4 @@
-// Stores objects in memory, for tests and the simulator. Behaves like the directory, except for
+// Stores objects in memory, for tests and the simulator. Behaves like the directory, but has no
 // disk errors.
 #pragma once
 

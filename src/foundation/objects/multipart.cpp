@@ -14,7 +14,7 @@ std::string unquoted(std::string_view etag) {
   return std::string(etag);
 }
 
-// Returns one algorithm's checksum of the whole; "" unless all parts have theirs.
+// Returns the checksum of the whole object; "" if a part has no checksum of this algorithm.
 Result<std::string> join_checksums(const std::string& algorithm, const std::vector<PartInfo>& parts,
                                    bool of_whole) {
   std::string sums, whole;
@@ -34,7 +34,7 @@ Result<std::string> join_checksums(const std::string& algorithm, const std::vect
 
 Result<void> check_part_number(uint32_t part) {
   if (part >= 1 && part <= kPartsMax) return ok();
-  return invalid("a part number must lie between 1 and " + std::to_string(kPartsMax));
+  return invalid("invalid part number: it must be between 1 and " + std::to_string(kPartsMax));
 }
 
 Result<Joined> join_parts(const std::vector<PartInfo>& requested,
@@ -74,19 +74,19 @@ Result<Joined> join_parts(const std::vector<PartInfo>& requested,
   }
   joined.etag = to_hex(checksum_of("md5", md5s)) + "-" + std::to_string(parts.size());
   for (const auto& [algorithm, announced] : options.checksums) {
-    // S3 provides the 64-bit CRC of the whole only.
+    // S3 supports CRC64NVME only for the whole object.
     const bool of_whole = options.checksum_of_whole || algorithm == "crc64nvme";
     std::string sum = TRY(join_checksums(algorithm, parts, of_whole));
     if (!sum.empty()) joined.checksums[algorithm] = std::move(sum);
   }
   if (declared.bytes && *declared.bytes != joined.bytes)
-    return corrupt("the parts have " + std::to_string(joined.bytes) + " bytes, " +
-                       std::to_string(*declared.bytes) + " were announced",
+    return corrupt("the parts have " + std::to_string(joined.bytes) +
+                       " bytes, but the request declared " + std::to_string(*declared.bytes),
                    Fault::length_mismatch);
   for (const auto& [algorithm, base64] : declared.checksums) {
     const auto kept = joined.checksums.find(algorithm);
     if (kept != joined.checksums.end() && kept->second != base64)
-      return corrupt("the " + algorithm + " of the whole is not the one given",
+      return corrupt("the joined parts do not match the declared " + algorithm + " of the object",
                      Fault::checksum_mismatch);
   }
   return joined;

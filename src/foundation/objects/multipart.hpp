@@ -1,5 +1,5 @@
-// Joins the parts of an upload into one object: checks S3's rules, and computes the ETag and
-// checksums of the whole. The caller joins the stored bytes.
+// Checks that the parts of an upload can be joined by S3's rules, and computes the ETag and the
+// checksums of the joined object. The caller joins the stored bytes.
 //
 // Threads: pure.
 #pragma once
@@ -19,8 +19,9 @@ struct Joined {
   std::map<std::string, std::string> checksums;
 };
 
-// `requested`: the parts as the caller lists them; `stored`: the uploaded parts, by number.
-// `options`: of start_upload. Errors: invalid (part_order, part_invalid, part_too_small).
+// `requested` are the parts as the client lists them, `stored` the uploaded parts by number, and
+// `options` those of start_upload. Errors: invalid (part_order, part_invalid, part_too_small),
+// corrupt (`declared` does not match).
 Result<Joined> join_parts(const std::vector<PartInfo>& requested,
                           const std::map<uint32_t, PartInfo>& stored, const PutOptions& options,
                           const CompleteOptions& declared);

@@ -36,7 +36,7 @@ Result<void> check_bucket_name(std::string_view bucket) {
     if (!letter_or_digit(c) && c != '.' && c != '-')
       return bad("only a-z, 0-9, '.' and '-' are allowed");
   if (!letter_or_digit(bucket.front()) || !letter_or_digit(bucket.back()))
-    return bad("it must begin and end with a letter or a digit");
+    return bad("it must start and end with a letter or a digit");
   if (bucket.find("..") != bucket.npos) return bad("consecutive dots are not allowed");
   const auto parts = split(bucket, '.');
   const bool address =
@@ -59,7 +59,7 @@ Result<void> check_key(std::string_view key) {
                        " bytes are allowed, it has " + std::to_string(key.size()),
                    Fault::key_too_long);
   if (key.find('\0') != key.npos)
-    return invalid("invalid key " + in_quotes(key) + ": it has a NUL byte");
+    return invalid("invalid key " + in_quotes(key) + ": it must not contain a NUL byte");
   if (!is_utf8(key)) return invalid("invalid key " + in_quotes(key) + ": it must be UTF-8");
   return ok();
 }
@@ -137,7 +137,8 @@ Result<Range> resolve_range(const std::optional<Range>& range, uint64_t bytes,
   if (!range) return Range{0, bytes - 1, {}};
   if (range->part) return range_of_part(*range->part, bytes, parts);
   const auto bad = [&] {
-    return invalid("the range holds none of the object's " + std::to_string(bytes) + " bytes",
+    return invalid("invalid range: it contains no byte of the object, which has " +
+                       std::to_string(bytes) + " bytes",
                    Fault::bad_range);
   };
   if (bytes == 0) return bad();

@@ -1,4 +1,6 @@
-// Checks bucket names and keys, and makes the errors about them. Pure.
+// Checks bucket names, keys and options of objects, and makes the errors about them.
+//
+// Threads: pure functions. Errors: invalid, except as described.
 #pragma once
 
 #include <string>
@@ -10,35 +12,37 @@
 
 namespace trainyard::objects {
 
-// S3's rules: 3 to 63 of a-z 0-9 . -, letters or digits at both ends, no "..", not an IPv4 address.
+// Checks S3's rules: 3 to 63 of a-z 0-9 . -, letters or digits at both ends, no "..", not an IPv4
+// address.
 Result<void> check_bucket_name(std::string_view bucket);
-// 1 to kKeyBytesMax bytes of UTF-8 without NUL. Any other text is a valid key, also "../x" and
-// "a//b/".
+// Checks that a key has 1 to kKeyBytesMax bytes of UTF-8 without NUL. Any such text is a valid key,
+// even "../x" and "a//b/".
 Result<void> check_key(std::string_view key);
-// The number of characters of UTF-8 text.
+// Returns the number of characters of UTF-8 text.
 size_t characters_in(std::string_view text);
 Result<void> check_tags(const std::map<std::string, std::string>& tags, size_t tags_max);
-// Headers, metadata and tags of an object: UTF-8, at most 2 KiB of metadata as S3 and 8 KiB of
-// headers; tags within S3's limits.
+// Checks that headers, metadata and tags of an object are UTF-8, with at most 2 KiB of metadata (as
+// S3) and 8 KiB of headers, and tags within S3's limits.
 Result<void> check_options(const PutOptions& options);
 
-// Create errors, each with its Fault as the detail.
+// Make errors, each with its Fault as the detail.
 Error no_bucket(std::string_view bucket);
 Error no_key(std::string_view bucket, std::string_view key);
 Error no_upload(std::string_view upload_id);
 Error key_exists(std::string_view bucket, std::string_view key);
-// Checks only_if_etag of a write that replaces this object. Errors: conflict (etag_differs).
+// Checks the condition only_if_etag of a write that replaces the object `replaced`. Errors:
+// conflict (etag_differs).
 Result<void> check_etag(const std::string& bucket, const ObjectInfo& replaced,
                         const std::string& only_if_etag);
-// Checks that the object is still the one that a caller has seen: with its tags, if `seen` has
-// some. Errors: conflict (etag_differs).
+// Checks that the object `present` is the one that a caller has seen: equal ETag and time of
+// modification, and equal tags if `seen` has tags. Errors: conflict (etag_differs).
 Result<void> check_unchanged(const std::string& bucket, const ObjectInfo& present,
                              const ObjectInfo& seen);
 Error bucket_exists(std::string_view bucket);
 Error bucket_not_empty(std::string_view bucket);
 
-// Returns the bytes that a range selects from an object of `bytes`, uploaded in `parts` (none: as a
-// whole). Errors: invalid (bad_range, part_missing).
+// Returns the range first..last that `range` selects from an object of `bytes` bytes, which was
+// uploaded in `parts` (empty: as a whole). Errors: invalid (bad_range, part_missing).
 Result<Range> resolve_range(const std::optional<Range>& range, uint64_t bytes,
                             const std::vector<PartInfo>& parts = {});
 

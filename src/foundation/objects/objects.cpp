@@ -35,7 +35,7 @@ std::string_view to_string(Fault fault) { return kFaults.text(fault); }
 Result<Location> parse_s3_uri(std::string_view uri) {
   constexpr std::string_view kScheme = "s3://";
   if (!uri.starts_with(kScheme))
-    return invalid("invalid S3 URI '" + shorten(uri, 200) + "': it must begin with s3://");
+    return invalid("invalid S3 URI '" + shorten(uri, 200) + "': it must start with s3://");
   const std::string_view rest = uri.substr(kScheme.size());
   const size_t slash = rest.find('/');
   const std::string_view bucket = rest.substr(0, slash);
@@ -51,14 +51,14 @@ Result<std::string> read_all(Objects& objects, const std::string& bucket, const 
   const uint64_t bytes = reader->info().bytes;
   if (bytes > bytes_max)
     return exhausted("reading s3://" + bucket + "/" + key + ": it has " + human_bytes(bytes) +
-                     ", more than the " + human_bytes(bytes_max) + " that are read here");
+                     ", but the limit is " + human_bytes(bytes_max));
   std::string text;
   std::vector<char> buffer(64 << 10);
   for (;;) {
     const size_t read = TRY(reader->read(buffer));
     if (read == 0) return text;
     if (text.size() + read > bytes_max)
-      return exhausted("reading s3://" + bucket + "/" + key + ": it grew meanwhile");
+      return exhausted("reading s3://" + bucket + "/" + key + ": it grew while it was read");
     text.append(buffer.data(), read);
   }
 }

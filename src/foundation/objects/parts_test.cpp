@@ -16,7 +16,7 @@ namespace {
 
 class PartsTest : public DirectoryTest {
  protected:
-  // Has two full parts and a short one.
+  // Starts an upload with two full parts and a short one.
   void upload(const std::string& key) {
     id_ = *objects_->start_upload("bucket", key);
     parts_.clear();
@@ -92,7 +92,7 @@ TEST_F(PartsTest, CompletingAnUploadCopiesNothing) {
   EXPECT_TRUE(read("big", Range{0, UINT64_MAX, 150}) == whole_.substr(whole_.size() - 150));
 }
 
-TEST_F(PartsTest, AReaderDescribesThePartsAndTheirChecksums) {
+TEST_F(PartsTest, ReaderReturnsThePartsAndTheirChecksums) {
   const std::string first(kPartBytesMin, 'a'), last = "end";
   id_ = *objects_->start_upload("bucket", "summed", PutOptions{.checksums = {{"sha256", ""}}});
   put_part("summed", 2, first);
@@ -116,7 +116,7 @@ TEST_F(PartsTest, AReaderDescribesThePartsAndTheirChecksums) {
   EXPECT_TRUE((*objects_->get("bucket", "plain"))->parts().empty());
 }
 
-TEST_F(PartsTest, TagsAreKeptAndThePartsStay) {
+TEST_F(PartsTest, SetTagsKeepsTheParts) {
   id_ = *objects_->start_upload("bucket", "big", PutOptions{.tags = {{"team", "blue"}}});
   put_part("big", 1, std::string(kPartBytesMin, 'a'));
   put_part("big", 2, "end");
@@ -126,7 +126,7 @@ TEST_F(PartsTest, TagsAreKeptAndThePartsStay) {
   const auto stored = objects_->statistics()->buckets.at("bucket");
   ASSERT_TRUE(objects_->set_tags("bucket", "big", {{"team", "red"}}));
   open();
-  ASSERT_TRUE(objects_->keep_up(clock_.now() + 48h, 1h));
+  ASSERT_TRUE(objects_->clean_up(clock_.now() + 48h, 1h));
   EXPECT_EQ(objects_->head("bucket", "big")->tags.at("team"), "red");
   EXPECT_EQ(objects_->head("bucket", "big")->modified, modified);
   EXPECT_TRUE(read("big") == whole_);
@@ -142,7 +142,7 @@ TEST_F(PartsTest, TagsAreKeptAndThePartsStay) {
   EXPECT_EQ(read("plain"), "x");
 }
 
-TEST_F(PartsTest, PartsOutsideOfTheObjectAreRemoved) {
+TEST_F(PartsTest, CompletingAnUploadRemovesUnlistedParts) {
   upload("big");
   parts_.erase(parts_.begin() + 1);
   ASSERT_TRUE(objects_->complete_upload("bucket", "big", id_, parts_));
@@ -150,7 +150,7 @@ TEST_F(PartsTest, PartsOutsideOfTheObjectAreRemoved) {
   EXPECT_EQ(objects_->head("bucket", "big")->bytes, kPartBytesMin + 100);
 }
 
-TEST_F(PartsTest, AReaderContinuesWhileTheObjectIsReplaced) {
+TEST_F(PartsTest, ReaderContinuesWhileTheObjectIsReplaced) {
   upload("big");
   ASSERT_TRUE(objects_->complete_upload("bucket", "big", id_, parts_));
   auto reader = *objects_->get("bucket", "big");
@@ -182,7 +182,7 @@ TEST_F(PartsTest, RemovingTheObjectRemovesItsParts) {
   EXPECT_TRUE(objects_->delete_bucket("bucket"));
 }
 
-TEST_F(PartsTest, ADamagedPartIsFound) {
+TEST_F(PartsTest, ReadingDetectsADamagedPart) {
   upload("big");
   ASSERT_TRUE(objects_->complete_upload("bucket", "big", id_, parts_));
   std::string bytes = *os::read_file(in_parts("00002"));
@@ -191,7 +191,7 @@ TEST_F(PartsTest, ADamagedPartIsFound) {
   EXPECT_NE(read("big").find("part 2 of big"), std::string::npos);
   ASSERT_EQ(truncate(in_parts("00002").c_str(), 1000), 0);
   EXPECT_NE(read("big").find("part of big"), std::string::npos);
-  EXPECT_TRUE(read("big", Range{0, 99, {}}) == whole_.substr(0, 100)) << "the first part is whole";
+  EXPECT_TRUE(read("big", Range{0, 99, {}}) == whole_.substr(0, 100)) << "the first part is intact";
 }
 
 TEST_F(PartsTest, ConcurrentCompletionsGetTheSameAnswer) {
@@ -211,8 +211,8 @@ TEST_F(PartsTest, ConcurrentCompletionsGetTheSameAnswer) {
   EXPECT_TRUE(read("big") == whole_);
 }
 
-// Simulates the crash between the list and the move of the parts.
-TEST_F(PartsTest, AfterACrashThePartsOfTheObjectCannotBeChangedAsAnUpload) {
+// Simulates a crash after the list was written and before the parts were moved.
+TEST_F(PartsTest, AfterACrashRejectsChangesOfPartsThroughTheirUpload) {
   upload("big");
   ASSERT_TRUE(objects_->complete_upload("bucket", "big", id_, parts_));
   objects_.reset();
@@ -226,7 +226,7 @@ TEST_F(PartsTest, AfterACrashThePartsOfTheObjectCannotBeChangedAsAnUpload) {
   EXPECT_TRUE(read("big") == whole_);
 }
 
-TEST_F(PartsTest, AfterACrashAnAbortLeavesTheObjectItsParts) {
+TEST_F(PartsTest, AfterACrashAbortKeepsThePartsOfTheObject) {
   upload("big");
   ASSERT_TRUE(objects_->complete_upload("bucket", "big", id_, parts_));
   objects_.reset();
@@ -237,29 +237,30 @@ TEST_F(PartsTest, AfterACrashAnAbortLeavesTheObjectItsParts) {
   EXPECT_TRUE(read("big") == whole_);
 }
 
-TEST_F(PartsTest, UpkeepMovesPartsAndRemovesUnusedOnes) {
+TEST_F(PartsTest, CleanUpMovesPartsAndRemovesUnusedOnes) {
   upload("big");
   ASSERT_TRUE(objects_->complete_upload("bucket", "big", id_, parts_));
   objects_.reset();
   move_back();
   open();
-  ASSERT_TRUE(objects_->keep_up(clock_.now(), 1h));
+  ASSERT_TRUE(objects_->clean_up(clock_.now(), 1h));
   EXPECT_TRUE(os::exists(in_parts("00001")));
   EXPECT_TRUE(read("big") == whole_);
-  // As after a crash between an object's replacement and the removal of its parts.
+  // This is the state after a crash between the replacement of an object and the removal of its
+  // parts.
   ASSERT_TRUE(os::write_file(file_of("big"), "not an object"));
-  ASSERT_TRUE(objects_->keep_up(clock_.now(), 1h));
+  ASSERT_TRUE(objects_->clean_up(clock_.now(), 1h));
   EXPECT_TRUE(os::exists(in_parts("00001"))) << "the object may still be repaired";
   std::filesystem::remove(file_of("big"));
-  ASSERT_TRUE(objects_->keep_up(clock_.now(), 1h));
+  ASSERT_TRUE(objects_->clean_up(clock_.now(), 1h));
   EXPECT_FALSE(os::exists(in_parts("00001")));
 }
 
-TEST_F(PartsTest, UncompletedUploadsExpire) {
+TEST_F(PartsTest, CleanUpRemovesExpiredUploads) {
   upload("old");
-  ASSERT_TRUE(objects_->keep_up(clock_.now() + 1h, 2h));
+  ASSERT_TRUE(objects_->clean_up(clock_.now() + 1h, 2h));
   EXPECT_EQ(objects_->list_uploads("bucket", "")->size(), 1u);
-  ASSERT_TRUE(objects_->keep_up(clock_.now() + 3h, 2h));
+  ASSERT_TRUE(objects_->clean_up(clock_.now() + 3h, 2h));
   EXPECT_EQ(objects_->list_uploads("bucket", "")->size(), 0u);
   EXPECT_TRUE(std::filesystem::is_empty(path() + "/buckets/bucket/uploads"));
 }

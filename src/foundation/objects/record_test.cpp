@@ -10,7 +10,7 @@ namespace {
 
 const std::string kPartMd5 = "0123456789abcdef0123456789abcdef";
 
-// The end of the file of an object with two parts, whose record has these numbers.
+// Returns the end of the file of an object with two parts, with these numbers in its record.
 Result<std::optional<Record>> decode(const std::string& parts, const std::string& bytes,
                                      uint32_t listed = 2) {
   const std::string text =
@@ -25,7 +25,7 @@ Result<std::optional<Record>> decode(const std::string& parts, const std::string
   return decode_record(end, body + end.size());
 }
 
-TEST(ObjectRecord, NumbersBeyondTheirLimitsAreCorrupt) {
+TEST(ObjectRecord, RejectsNumbersOutsideTheirLimits) {
   for (const char* bytes : {"0", "2147483648", "4294967296", "1125899906842624"}) {
     const auto record = decode("2", bytes);
     ASSERT_TRUE(record) << record.error().message;
@@ -42,7 +42,7 @@ TEST(ObjectRecord, NumbersBeyondTheirLimitsAreCorrupt) {
     EXPECT_FALSE(decode(parts, "1")) << parts;
 }
 
-TEST(ObjectRecord, PartsWithAnOverflowingSumAreCorrupt) {
+TEST(ObjectRecord, RejectsPartsWhoseTotalLengthOverflows) {
   const auto parts = [](std::vector<uint64_t> lengths) {
     std::vector<PartEntry> entries;
     for (const uint64_t length : lengths)

@@ -26,7 +26,8 @@ std::string upper(std::string_view text) {
   return result;
 }
 
-// Continues at the same byte when the connection breaks off, as long as the object is unchanged.
+// Reads an object. If the connection breaks, it continues at the same byte, if the object is
+// unchanged.
 class S3Reader final : public Reader {
  public:
   S3Reader(Client& client, S3Request what, Client::Opened opened, ObjectInfo info, Range range)
@@ -44,10 +45,11 @@ class S3Reader final : public Reader {
     if (left == 0 || buffer.empty()) return size_t(0);
     for (int attempt = 1;; ++attempt) {
       auto bytes = connection_->read(buffer.first(std::min<uint64_t>(buffer.size(), left)));
-      if (bytes && *bytes == 0) bytes = unavailable("the answer ended early");
+      if (bytes && *bytes == 0)
+        bytes = unavailable("the connection was closed before the end of the object");
       if (bytes) {
         at_ += *bytes;
-        if (at_ == range_.last + 1) connection_.reset();  // for other requests
+        if (at_ == range_.last + 1) connection_.reset();  // other requests can use it
         return bytes;
       }
       if (bytes.error().kind != Kind::unavailable || attempt >= client_.settings().attempts_max)
@@ -193,7 +195,7 @@ class S3 final : public Objects {
                                       .headers = {{"x-amz-checksum-mode", "ENABLED"}}});
     if (answer) return object_info_of(*answer, key);
     if (answer.error().kind != Kind::not_found) return answer.error();
-    // a HEAD's answer has no body: this tells whether the bucket is missing
+    // The answer to a HEAD has no body that tells a missing key from a missing bucket.
     TRY(head_bucket(bucket));
     return no_key(bucket, key);
   }
@@ -243,10 +245,10 @@ class S3 final : public Objects {
     if (xml.text_of("IsTruncated") != "true") return page;
     const std::string last_key = page.objects.empty() ? "" : page.objects.back().key;
     const std::string last_prefix = page.prefixes.empty() ? "" : page.prefixes.back();
-    // The position behind all keys of a prefix is behind its greatest character.
+    // Skips all keys with the prefix by appending the greatest character to it.
     page.next = last_prefix > last_key ? last_prefix + "\xf4\x8f\xbf\xbf" : last_key;
     if (page.next.empty())
-      return corrupt(what.text() + ": invalid answer: a page without keys that is not the last");
+      return corrupt(what.text() + ": invalid answer: it is truncated, but has no keys");
     return page;
   }
 
@@ -269,7 +271,7 @@ class S3 final : public Objects {
     }
     const XmlElement xml = TRY(client_.send_for_xml(what));
     const std::string id = xml.text_of("UploadId");
-    if (id.empty()) return corrupt(what.text() + ": the endpoint returned no upload id");
+    if (id.empty()) return corrupt(what.text() + ": the answer has no upload ID");
     return id;
   }
 
@@ -277,7 +279,7 @@ class S3 final : public Objects {
                                            const std::string& upload_id, uint32_t part,
                                            const PutOptions& options) override;
 
-  // Sends one part, held by the caller. `declared` are its checksums.
+  // Sends one part, which the caller keeps. `declared` are its checksums.
   Result<PartInfo> send_part(const std::string& bucket, const std::string& key,
                              const std::string& upload_id, uint32_t part, std::string_view bytes,
                              const std::map<std::string, std::string>& checksums) {
@@ -325,7 +327,7 @@ class S3 final : public Objects {
     auto xml = parse_xml(answer.body);
     if (!xml)
       return corrupt(what.text() + ": invalid answer of the endpoint: " + xml.error().message);
-    // The head was sent before the result of joining the parts was known.
+    // The endpoint sends the status before it joins the parts, so the body may contain an error.
     if (xml->name == "Error") return refusal_of(answer, what.text()).error;
     ObjectInfo info{.key = key,
                     .bytes = bytes,
@@ -415,7 +417,8 @@ class S3 final : public Objects {
   Client client_;
 };
 
-// Holds one part's bytes. An object of one part is a plain PUT; a larger one becomes an upload.
+// Collects the bytes of one part at a time. An object of one part is sent by a plain PUT, a larger
+// one by a multipart upload.
 class S3Writer final : public Writer {
  public:
   S3Writer(S3& s3, std::string bucket, std::string key, PutOptions options, ContentCheck check)
@@ -490,7 +493,7 @@ class S3Writer final : public Writer {
     parts_.push_back(TRY(
         s3_.send_part(bucket_, key_, upload_id_, uint32_t(parts_.size() + 1), part_, checksums)));
     part_.clear();
-    // An unknown length must still fit in kPartsMax parts: starting with 8 MiB, this reaches 7.8
+    // An object of unknown length must fit in kPartsMax parts: growing from 8 MiB, they reach 7.8
     // TiB.
     if (!options_.bytes && parts_.size() % kPartsBeforeGrowing == 0) part_bytes_ *= 2;
     return ok();
@@ -500,7 +503,7 @@ class S3Writer final : public Writer {
     if (upload_id_.empty()) return;
     const auto aborted = s3_.abort_upload(bucket_, key_, upload_id_);
     if (!aborted)
-      log(Level::warning, "objects", "could not abort an upload; it was left behind",
+      log(Level::warning, "objects", "could not abort an upload; the endpoint keeps its parts",
           {{"why", aborted.error().message}});
   }
 
@@ -529,7 +532,8 @@ class S3PartWriter final : public Writer {
   Result<void> write(std::span<const char> bytes) override {
     content_check_.add(bytes);
     if (bytes_.size() + bytes.size() > kPartHeldBytesMax)
-      return exhausted("sending a part: more than the supported " + human_bytes(kPartHeldBytesMax));
+      return exhausted("sending a part: larger than the limit of " +
+                       human_bytes(kPartHeldBytesMax));
     bytes_.append(bytes.data(), bytes.size());
     return ok();
   }

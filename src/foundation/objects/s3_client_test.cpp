@@ -13,7 +13,7 @@
 namespace trainyard::objects {
 namespace {
 
-// An endpoint that answers as the test says, and records its requests.
+// An endpoint that answers by a function of the test, and records the requests.
 class Endpoint final : public net::Handler {
  public:
   using Answer = std::function<void(net::Stream&, const std::string& body)>;
@@ -27,7 +27,7 @@ class Endpoint final : public net::Handler {
 
   std::string url() const { return "http://127.0.0.1:" + std::to_string(server_->port()); }
   std::vector<std::string> requested() {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     return requested_;
   }
 
@@ -42,7 +42,7 @@ class Endpoint final : public net::Handler {
       body.append(buffer, *bytes);
     }
     {
-      MutexLock lock(mu_);
+      MutexLock lock(mutex_);
       requested_.push_back(stream.head().method + " " + stream.head().target);
     }
     answer_(stream, body);
@@ -50,8 +50,8 @@ class Endpoint final : public net::Handler {
 
  private:
   const Answer answer_;
-  Mutex mu_;
-  std::vector<std::string> requested_ GUARDED_BY(mu_);
+  Mutex mutex_;
+  std::vector<std::string> requested_ GUARDED_BY(mutex_);
   std::unique_ptr<net::HttpServer> server_;
 };
 
@@ -165,13 +165,13 @@ TEST_F(S3ClientTest, ErrorsKeepTheirKinds) {
         Case{507, "InsufficientStorage", Kind::exhausted, {}},
         Case{301, "PermanentRedirect", Kind::invalid, {}}}) {
     Endpoint endpoint([&](net::Stream& stream, const std::string&) {
-      reply(stream, one.status, error_xml(one.code, "words of the endpoint"));
+      reply(stream, one.status, error_xml(one.code, "message of the endpoint"));
     });
     const auto got = client_of(endpoint.url())->get("bucket", "key");
     ASSERT_FALSE(got);
     EXPECT_EQ(got.error().kind, one.kind) << one.code;
     EXPECT_EQ(got.error().detail.as<Fault>(), one.fault);
-    EXPECT_NE(got.error().message.find("words of the endpoint"), std::string::npos);
+    EXPECT_NE(got.error().message.find("message of the endpoint"), std::string::npos);
     EXPECT_EQ(endpoint.requested().size(), 1u);
   }
 }
@@ -187,7 +187,7 @@ TEST_F(S3ClientTest, HeadDistinguishesAMissingKeyFromAMissingBucket) {
   EXPECT_TRUE(objects->head("bucket", "key").error().is(Fault::bucket_missing));
 }
 
-TEST_F(S3ClientTest, AGetThatBreaksOffContinuesAtTheSameByte) {
+TEST_F(S3ClientTest, ABrokenGetContinuesAtTheSameByte) {
   std::string whole(3 << 20, '\0');
   for (size_t i = 0; i < whole.size(); ++i) whole[i] = char(i / 1000);
   std::vector<std::string> ranges;
@@ -207,7 +207,7 @@ TEST_F(S3ClientTest, AGetThatBreaksOffContinuesAtTheSameByte) {
                                        std::to_string(whole.size() - 1) + "/" +
                                        std::to_string(whole.size()));
     if (!stream.start(range.empty() ? 200 : 206, headers, whole.size() - from)) return;
-    // Breaks off after a megabyte.
+    // The connection breaks after a megabyte.
     (void)!!stream.write(
         std::span(whole).subspan(from, std::min<size_t>(whole.size() - from, 1'000'000)));
   });
@@ -227,7 +227,7 @@ TEST_F(S3ClientTest, AGetThatBreaksOffContinuesAtTheSameByte) {
   EXPECT_NE(bytes.error().message.find("was replaced while it was read"), std::string::npos);
 }
 
-TEST_F(S3ClientTest, ALongPutGoesInPartsAndIsDroppedWhole) {
+TEST_F(S3ClientTest, SendsALongPutInPartsAndAbortsItAsAWhole) {
   std::map<std::string, size_t> parts;
   bool refuse = false;
   Endpoint endpoint([&](net::Stream& stream, const std::string& body) {
@@ -262,7 +262,7 @@ TEST_F(S3ClientTest, ALongPutGoesInPartsAndIsDroppedWhole) {
   EXPECT_EQ(endpoint.requested().back(), "DELETE /bucket/key?uploadId=up");
 }
 
-TEST_F(S3ClientTest, AnErrorAfterTheHeadIsOne) {
+TEST_F(S3ClientTest, ReportsAnErrorInTheBodyOfStatus200) {
   Endpoint endpoint([&](net::Stream& stream, const std::string&) {
     reply(stream, 200,
           error_xml("InvalidPart", "One or more of the specified parts could not be found."));
@@ -274,7 +274,7 @@ TEST_F(S3ClientTest, AnErrorAfterTheHeadIsOne) {
   EXPECT_TRUE(info.error().is(Fault::part_invalid));
 }
 
-TEST_F(S3ClientTest, AMissingEndpointIsUnavailable) {
+TEST_F(S3ClientTest, ReportsAnUnreachableEndpointAsUnavailable) {
   std::string url;
   {
     Endpoint endpoint([](net::Stream&, const std::string&) {});
@@ -286,13 +286,13 @@ TEST_F(S3ClientTest, AMissingEndpointIsUnavailable) {
   EXPECT_NE(got.error().message.find(url), std::string::npos);
 }
 
-TEST_F(S3ClientTest, BadEndpointsAreRefused) {
+TEST_F(S3ClientTest, RejectsInvalidEndpoints) {
   for (const char* endpoint :
        {"", "ftp://x", "http://", "127.0.0.1:80", "http://a/b", "http://user@host"})
     EXPECT_FALSE(open_s3({.endpoint = endpoint}, clock_)) << endpoint;
 }
 
-TEST_F(S3ClientTest, NumbersOfTheEndpointAreChecked) {
+TEST_F(S3ClientTest, ChecksNumbersInAnswers) {
   std::string size, part = "1";
   Endpoint endpoint([&](net::Stream& stream, const std::string&) {
     const std::string of_all =
@@ -322,7 +322,7 @@ TEST_F(S3ClientTest, NumbersOfTheEndpointAreChecked) {
     EXPECT_FALSE(objects->list_parts("bucket", "k", "upload")) << bad;
   }
   size = "1";
-  // The last of them would be 1 in 32 bits.
+  // The last number would be 1 in 32 bits.
   for (const char* bad :
        {"0", "-1", "10001", "2147483648", "4294967296", "9223372036854775807", "4294967297"}) {
     part = bad;

@@ -13,10 +13,10 @@
 namespace trainyard::objects {
 namespace {
 
-// A file that is another one at each read is being rewritten all the time, not broken.
+// limit of reads of an object that is replaced during each of them
 constexpr int kTriesMax = 3;
 
-// Tells whether a path still names the same file.
+// Identifies the file at a path, to detect that it was replaced.
 struct Identity {
   ino_t inode = 0;
   timespec changed{};
@@ -50,8 +50,8 @@ class Scrub {
   Result<ScrubReport> run(const std::string& path) {
     const auto buckets = TRY(buckets_of(path));
     for (const auto& bucket : buckets)
-      progress_.bytes_all += file_bytes_below(path + "/" + bucket + "/keys") +
-                             file_bytes_below(path + "/" + bucket + "/parts");
+      progress_.bytes_total += file_bytes_below(path + "/" + bucket + "/keys") +
+                               file_bytes_below(path + "/" + bucket + "/parts");
     for (const auto& bucket : buckets) {
       TRY(scrub_bucket(path + "/" + bucket, bucket));
       if (!report_.whole) break;
@@ -112,8 +112,8 @@ class Scrub {
     const Range whole = TRY(resolve_range({}, opened.record.info.bytes));
     if (opened.record.parts > 0) {
       const std::string& id = opened.record.upload_id;
-      PartsPaths place{path + "/parts/" + id, path + "/uploads/" + id, {}};
-      const auto reader = TRY(read_parts_of(std::move(opened), std::move(place), whole));
+      PartsPaths paths{path + "/parts/" + id, path + "/uploads/" + id, {}};
+      const auto reader = TRY(read_parts_of(std::move(opened), std::move(paths), whole));
       return read_through(*reader);
     }
     if (!Verifier(opened.record.info).compares()) ++report_.without_checksum;
@@ -140,7 +140,7 @@ class Scrub {
 
 Result<ScrubReport> scrub_directory(const std::string& path, const ScrubSettings& settings) {
   if (!os::exists(path + "/format"))
-    return not_found("opening " + path + ": not a directory of Trainyard's objects");
+    return not_found("opening " + path + ": not a directory of Trainyard objects");
   return Scrub(settings).run(path + "/buckets");
 }
 

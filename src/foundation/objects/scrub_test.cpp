@@ -82,7 +82,7 @@ TEST_F(ScrubTest, FindsABrokenPart) {
   EXPECT_EQ(scrub().broken.size(), 1u);
 }
 
-TEST_F(ScrubTest, AnObjectUnderAnothersNameIsBroken) {
+TEST_F(ScrubTest, ReportsAnObjectInTheFileOfAnotherKey) {
   ASSERT_TRUE(os::write_file(file_of("a"), *os::read_file(file_of("d"))));
   ASSERT_EQ(scrub().broken.size(), 1u);
   EXPECT_NE(scrub().broken[0].why.find("'d'"), std::string::npos);
@@ -92,7 +92,7 @@ TEST_F(ScrubTest, ReportsProgressAndEndsOnRequest) {
   uint64_t calls = 0;
   ScrubSettings settings;
   settings.may_continue = [&](const ScrubProgress& progress) {
-    EXPECT_GE(progress.bytes_all, 15'000u);
+    EXPECT_GE(progress.bytes_total, 15'000u);
     EXPECT_EQ(progress.bytes, 5'000 * ++calls);
     return calls < 2;
   };
@@ -102,12 +102,12 @@ TEST_F(ScrubTest, ReportsProgressAndEndsOnRequest) {
   EXPECT_EQ(calls, 2u);
 }
 
-TEST_F(ScrubTest, AnObjectThatIsReplacedMeanwhileIsNotBroken) {
+TEST_F(ScrubTest, DoesNotReportAnObjectThatIsReplacedMeanwhile) {
   bool replaced = false;
   ASSERT_TRUE(write_all(*objects_, "first", "d", std::string(3 << 20, 'y')));
   ScrubSettings settings;
   settings.may_continue = [&](const ScrubProgress& progress) {
-    // In the middle of d: what was read of it so far belongs to a file that is removed.
+    // Replaces d while it is being read.
     if (progress.bytes > 12'000 && !replaced) {
       replaced = true;
       flip(file_of("d"), 2 << 20);

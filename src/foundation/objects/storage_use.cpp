@@ -78,7 +78,7 @@ void StorageUse::add(const std::string& bucket, const std::string& owner, Stored
 void StorageUse::remove(const std::string& bucket, const std::string& owner, StoredAmount amount) {
   const MutexLock lock(mutex_);
   const auto found = all_.find(bucket);
-  if (found == all_.end()) return;  // the bucket was removed meanwhile
+  if (found == all_.end()) return;  // the bucket has been removed
   take_from(found->second, owner, amount);
   take_from(buckets_, bucket, amount);
   take_from(owners_, owner, amount);

@@ -1,9 +1,9 @@
-// Counts stored bytes and objects, by bucket and by owner, and rejects writes that would exceed a
-// quota.
+// StorageUse counts stored bytes and objects, by bucket and by owner, and rejects writes that would
+// exceed a quota.
 //
-// An owner is the user whose request stored an object, or began its upload; "" has no quota.
-// Running writes and parts of running uploads count: a Charge holds the usage of a write until the
-// write is kept or dropped.
+// An owner is the user whose request stored an object, or started its upload; "" has no quota.
+// Running writes and parts of running uploads count too: a Charge adds the usage of a running
+// write, and its destructor subtracts it again unless keep() was called.
 //
 // Threads:  callable from anywhere; one Charge is confined to one thread at a time.
 // Errors:   exhausted (Fault::quota_exceeded).
@@ -28,7 +28,7 @@ struct StorageQuota {
   uint64_t objects = UINT64_MAX;
 };
 
-// By name; "*" applies to each other name.
+// Quotas by name; "*" applies to all names without a quota of their own.
 struct StorageQuotas {
   std::map<std::string, StorageQuota> buckets, users;
 };
@@ -48,9 +48,9 @@ class StorageUse {
     ~Charge() {
       if (held_.bytes > 0 || held_.objects > 0) use_.remove(bucket_, owner_, held_);
     }
-    // Called before the bytes are written.
+    // Must be called before the bytes are written.
     Result<void> add(uint64_t bytes, uint64_t objects);
-    // Keeps the usage: the object is stored.
+    // Keeps the usage, because the object is stored.
     void keep() { held_ = {}; }
     const std::string& owner() const { return owner_; }
 
@@ -83,9 +83,9 @@ class StorageUse {
 
   const FindStorageQuotas quotas_;
   mutable Mutex mutex_;
-  // by bucket, by owner
+  // bucket -> owner -> amount
   std::map<std::string, std::map<std::string, StoredAmount>> all_ GUARDED_BY(mutex_);
-  std::map<std::string, StoredAmount> buckets_ GUARDED_BY(mutex_);  // their sums
+  std::map<std::string, StoredAmount> buckets_ GUARDED_BY(mutex_);  // sums per bucket
   std::map<std::string, StoredAmount> owners_ GUARDED_BY(mutex_);
 };
 

@@ -9,7 +9,7 @@
 
 namespace trainyard::objects {
 
-// Found by the argument, so outside the unnamed namespace.
+// Outside the unnamed namespace, where argument-dependent lookup finds it.
 static bool operator==(const StoredAmount& a, const StoredAmount& b) {
   return a.bytes == b.bytes && a.objects == b.objects;
 }
@@ -47,7 +47,7 @@ class StorageUseTest : public DirectoryTest {
     return TRY(writer->commit()).etag;
   }
   StoredAmount used() { return objects_->statistics()->buckets["bucket"]; }
-  // The same counts, computed from the files.
+  // Returns the same counts, computed from the files.
   StoredAmount counted() {
     open_with(*quotas_);
     return used();
@@ -60,7 +60,7 @@ bool is_refused(const Result<void>& result) {
   return !result && result.error().is(Fault::quota_exceeded);
 }
 
-TEST_F(StorageUseTest, FollowsPutsReplacementsRemovalsAndUploads) {
+TEST_F(StorageUseTest, CountsPutsReplacementsRemovalsAndUploads) {
   ASSERT_TRUE(put("a", 1000));
   ASSERT_TRUE(put("b/c", 10, "bob", false));
   EXPECT_EQ(used(), (StoredAmount{1010, 2}));
@@ -84,7 +84,7 @@ TEST_F(StorageUseTest, FollowsPutsReplacementsRemovalsAndUploads) {
   EXPECT_EQ(counted(), (StoredAmount{357, 1}));
   ASSERT_TRUE(objects_->complete_upload("bucket", "big", id, {{1, etag}}));
   EXPECT_EQ(used(), (StoredAmount{350, 2}));
-  ASSERT_TRUE(objects_->complete_upload("bucket", "big", id, {{1, etag}})) << "again";
+  ASSERT_TRUE(objects_->complete_upload("bucket", "big", id, {{1, etag}})) << "repeated";
   EXPECT_EQ(used(), (StoredAmount{350, 2}));
   EXPECT_EQ(counted(), (StoredAmount{350, 2}));
   ASSERT_TRUE(put("big", 1));
@@ -96,7 +96,7 @@ TEST_F(StorageUseTest, FollowsPutsReplacementsRemovalsAndUploads) {
   EXPECT_EQ(used(), (StoredAmount{301, 2}));
   const std::string expired = *objects_->start_upload("bucket", "big", {.owner = "ann"});
   ASSERT_TRUE(put_part(expired, 1, 40));
-  ASSERT_TRUE(objects_->keep_up(clock_.now() + 1h, 1s));
+  ASSERT_TRUE(objects_->clean_up(clock_.now() + 1h, 1s));
   EXPECT_EQ(used(), (StoredAmount{301, 2}));
   for (const char* key : {"a", "big"}) ASSERT_TRUE(objects_->remove("bucket", key));
   const std::string left = *objects_->start_upload("bucket", "big", {.owner = "ann"});
@@ -105,7 +105,7 @@ TEST_F(StorageUseTest, FollowsPutsReplacementsRemovalsAndUploads) {
   EXPECT_TRUE(objects_->statistics()->buckets.empty());
 }
 
-TEST_F(StorageUseTest, ABucketsQuotaIsRefusedBeforeTheBytesAndCutOffWithinThem) {
+TEST_F(StorageUseTest, BucketQuotaRejectsPutsAtTheirStartOrWithinTheirBytes) {
   set({.buckets = {{"bucket", {.bytes = 1000, .objects = 3}}}, .users = {}});
   ASSERT_TRUE(put("a", 900));
   const auto refused = objects_->put("bucket", "b", {.bytes = 101, .owner = "bob"});
@@ -128,7 +128,7 @@ TEST_F(StorageUseTest, ABucketsQuotaIsRefusedBeforeTheBytesAndCutOffWithinThem) 
   }()));
 }
 
-TEST_F(StorageUseTest, AUsersQuotaFollowsTheOwnerThroughUploadsAndOpenings) {
+TEST_F(StorageUseTest, UserQuotaCountsUploadsForTheirOwnerAcrossOpenings) {
   const StorageQuotas quotas{.buckets = {},
                              .users = {{"ann", {.bytes = 1000}}, {"*", {.bytes = 10}}}};
   set(quotas);
@@ -139,7 +139,7 @@ TEST_F(StorageUseTest, AUsersQuotaFollowsTheOwnerThroughUploadsAndOpenings) {
   ASSERT_TRUE(put("nobody", 5000, ""));
   const std::string id = *objects_->start_upload("bucket", "big", {.owner = "ann"});
   const std::string etag = *put_part(id, 1, 400);
-  EXPECT_FALSE(put_part(id, 2, 1)) << "parts of a running upload count for who began it";
+  EXPECT_FALSE(put_part(id, 2, 1)) << "parts of a running upload count for the user who started it";
   open_with(quotas);
   EXPECT_TRUE(is_refused(put("c", 1)));
   ASSERT_TRUE(objects_->complete_upload("bucket", "big", id, {{1, etag}}));

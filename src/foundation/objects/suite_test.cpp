@@ -14,10 +14,11 @@ INSTANTIATE_TEST_SUITE_P(
                           }},
                     Maker{"directory",
                           [](Clock& clock, Random& random) {
-                            auto world = std::make_shared<os::TemporaryDirectory>();
-                            auto opened = open_directory(world->path() + "/objects", clock, random);
+                            auto directory = std::make_shared<os::TemporaryDirectory>();
+                            auto opened =
+                                open_directory(directory->path() + "/objects", clock, random);
                             EXPECT_TRUE(opened) << opened.error().message;
-                            return Subject{world, std::move(*opened)};
+                            return Subject{directory, std::move(*opened)};
                           }}),
     [](const auto& info) { return info.param.name; });
 

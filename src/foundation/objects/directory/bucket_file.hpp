@@ -1,4 +1,4 @@
-// Encodes the file `bucket` of a bucket. Grammar: docs/formats/objects.md.
+// Encodes and reads the file `bucket`, which describes a bucket. Grammar: docs/formats/objects.md.
 //
 // Threads: pure except for read_bucket_file. Errors: corrupt, and those of files.
 #pragma once
@@ -11,7 +11,7 @@
 namespace trainyard::objects {
 
 std::string encode_bucket(const BucketInfo& bucket);
-// `path`: of the bucket's directory.
+// Reads the file in the directory `path` of a bucket.
 Result<BucketInfo> read_bucket_file(const std::string& name, const std::string& path);
 
 }  // namespace trainyard::objects

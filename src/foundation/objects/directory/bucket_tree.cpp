@@ -32,7 +32,7 @@ std::string BucketTree::path_of_key(const std::string& key) const {
 
 BucketInfo BucketTree::described() const {
   BucketInfo info = info_;
-  MutexLock lock(tags_mu_);
+  MutexLock lock(tags_mutex_);
   info.tags = tags_;
   return info;
 }
@@ -40,7 +40,7 @@ BucketInfo BucketTree::described() const {
 Result<void> BucketTree::set_tags(const std::map<std::string, std::string>& tags) {
   BucketInfo info = info_;
   info.tags = tags;
-  MutexLock lock(tags_mu_);
+  MutexLock lock(tags_mutex_);
   auto written = disk_.write_file_durably(path_ + "/bucket", encode_bucket(info));
   if (!written && written.error().kind == Kind::not_found) return no_bucket(info_.name);
   TRY(written);
@@ -65,8 +65,8 @@ Result<void> BucketTree::make_parents(const std::string& path) {
   return ok();
 }
 
-// The directories to sync so that the entry `path` is durable: its own, and the parents of
-// directories on the path that are not durable themselves.
+// Opens the directories to sync so that the entry `path` is durable: its parent, and the parents of
+// those directories on the path whose own entries are not durable.
 Result<std::vector<BucketTree::ToSync>> BucketTree::open_to_sync(const std::string& path) {
   std::vector<ToSync> all;
   const std::string root = keys_path();
@@ -89,7 +89,7 @@ Result<std::vector<BucketTree::ToSync>> BucketTree::open_to_sync(const std::stri
 
 Result<void> BucketTree::sync(std::vector<ToSync> directories) {
   for (const auto& one : directories) TRY(disk_.sync(one.directory, one.path));
-  MutexLock lock(mu_);
+  MutexLock lock(mutex_);
   for (const auto& one : directories) {
     for (const auto& made : one.made) {
       const auto found = unsynced_.find(made);
@@ -105,7 +105,7 @@ Result<os::File> BucketTree::install(const std::string& file, const std::string&
   std::vector<ToSync> directories;
   os::File before;
   {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     if (retired_) return no_bucket(info_.name);
     if (only_if_absent && access(path.c_str(), F_OK) == 0) return key_exists(info_.name, key);
     before = os::File(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -130,7 +130,7 @@ Result<bool> BucketTree::replace(const std::string& file, const std::string& key
   const std::string path = path_of_key(key);
   std::vector<ToSync> directories;
   {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     struct stat named {
     }, opened{};
     if (retired_ || lstat(path.c_str(), &named) != 0) return false;
@@ -149,7 +149,7 @@ Result<os::File> BucketTree::remove(const std::string& key, const ObjectInfo* un
   std::vector<ToSync> directories;
   os::File before;
   {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     if (retired_) return no_bucket(info_.name);
     before = os::File(open(entry.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!before && errno == ENOENT) return before;
@@ -173,7 +173,7 @@ Result<os::File> BucketTree::remove(const std::string& key, const ObjectInfo* un
 }
 
 Result<void> BucketTree::retire(const std::string& path) {
-  MutexLock lock(mu_);
+  MutexLock lock(mutex_);
   if (retired_) return no_bucket(info_.name);
   if (TRY(holds_object(keys_path()))) return bucket_not_empty(info_.name);
   if (rename(path_.c_str(), path.c_str()) != 0) return from_errno("renaming " + path_);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kFormat = "trainyard objects 2\n";
 constexpr std::string_view kFormatBefore =
-    "trainyard objects 1\n";  // the format without objects that are lists of parts
+    "trainyard objects 1\n";  // has no objects that are lists of parts
 constexpr size_t kFormatBytesMax = 4096;
 
 }  // namespace

@@ -1,7 +1,8 @@
-// Checks the format of an object store, which its file `format` names, and upgrades an earlier one.
+// Checks the format of an object store, which is named in its file `format`, and upgrades an
+// earlier one.
 //
-// Threads: none other uses the store yet. Errors: invalid (a newer version wrote it), and those of
-// files.
+// Threads: called before other threads use the store. Errors: invalid (a newer version wrote it),
+// and those of files.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace trainyard::objects {
 
-// `path`: of the store; a new one gets the file.
+// `path` is the directory of the store. Writes the file if the store is new.
 Result<void> check_format(const std::string& path);
 
 }  // namespace trainyard::objects

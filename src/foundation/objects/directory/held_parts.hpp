@@ -1,5 +1,5 @@
-// Keeps the parts of an object on the disk while a reader reads them, also when the object is
-// replaced or removed.
+// HeldParts keeps the parts of an object on the disk while a reader reads them, even if the object
+// is replaced or removed meanwhile.
 //
 // Threads: callable from anywhere. Lifetime: outlives the results of hold().
 #pragma once
@@ -15,15 +15,15 @@ namespace trainyard::objects {
 
 class HeldParts {
  public:
-  // `discard` removes a directory of parts; it is called on the thread that drops it or that
-  // releases it last.
+  // `discard` removes a directory of parts. It is called on the thread that drops the directory or
+  // that releases it last.
   explicit HeldParts(std::function<void(const std::string& path)> discard)
       : discard_(std::move(discard)) {}
 
-  // The directory stays until this and all copies of it are destroyed.
+  // The directory is kept until the Hold and all copies of it are destroyed.
   using Hold = std::shared_ptr<void>;
   Hold hold(const std::string& path);
-  // Removes the directory, now or when the last hold on it ends. Harmless when absent.
+  // Removes the directory, now or when the last hold on it ends. Does nothing if it is absent.
   void drop(const std::string& path);
 
  private:
@@ -35,7 +35,7 @@ class HeldParts {
 
   const std::function<void(const std::string& path)> discard_;
   Mutex mutex_;
-  std::map<std::string, Entry> entries_ GUARDED_BY(mutex_);  // the held ones
+  std::map<std::string, Entry> entries_ GUARDED_BY(mutex_);  // by path; held directories only
 };
 
 }  // namespace trainyard::objects

@@ -1,4 +1,4 @@
-// Walks a bucket's key tree in key order, for listings.
+// KeyWalk walks the key tree of a bucket in key order, for listings.
 //
 // Threads: confined to one. Errors: those of reading directories; describe(): also corrupt.
 #pragma once
@@ -30,11 +30,11 @@ class KeyWalk final : public Cursor {
   // A directory on the current path.
   struct Level {
     std::string path;
-    std::string beginning;  // common to all keys below it
+    std::string prefix;  // common prefix of all keys below it
     std::shared_ptr<const Names> names;
     size_t at = 0;  // index of the next name
   };
-  Result<void> descend(std::string path, std::string beginning);
+  Result<void> descend(std::string path, std::string prefix);
 
   const std::string root_;
   NamesCache& names_;

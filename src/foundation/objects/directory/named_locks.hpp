@@ -1,5 +1,5 @@
-// Provides a mutex for each name, while it is held or waited for: a long join of one upload's parts
-// blocks requests for that upload alone.
+// NamedLocks provides a mutex for each name. A mutex exists only while it is held or waited for. So
+// the join of an upload's parts, which may take long, blocks only requests for the same upload.
 //
 // Threads: callable from anywhere. Lifetime: outlives the results of hold().
 #pragma once

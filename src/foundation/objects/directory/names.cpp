@@ -11,8 +11,8 @@
 namespace trainyard::objects {
 namespace {
 
-// Calls `each` with every name of ours in the directory until it returns false. A missing directory
-// has no names.
+// Calls `each` with every name that the key tree uses (kinds 'o' object, 'd' directory, 'c'
+// continued segment: key_path.hpp), until it returns false. A missing directory has no names.
 template <class Each>
 Result<void> for_each_name(const std::string& path, Each each) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
@@ -66,7 +66,7 @@ size_t Names::position(std::string_view bound) const {
     else
       high = middle;
   }
-  // The previous one may be a directory whose keys begin like the bound.
+  // The previous name may be a directory whose keys start with the same bytes as the bound.
   if (low > 0 && is_inner((*this)[low - 1]) && bound.starts_with((*this)[low - 1])) --low;
   return low;
 }
@@ -74,9 +74,9 @@ size_t Names::position(std::string_view bound) const {
 Result<std::shared_ptr<const Names>> NamesCache::read(const std::string& path) {
   std::list<Reading>::iterator reading;
   {
-    MutexLock lock(mu_);
-    const auto found = kept_.find(path);
-    if (found != kept_.end()) return found->second;
+    MutexLock lock(mutex_);
+    const auto found = cache_.find(path);
+    if (found != cache_.end()) return found->second;
     reading = readings_.insert(readings_.end(), Reading{&path});
   }
   std::vector<std::string> all;
@@ -87,30 +87,30 @@ Result<std::shared_ptr<const Names>> NamesCache::read(const std::string& path) {
   std::shared_ptr<const Names> names;
   if (read) names = std::make_shared<Names>(all);
 
-  MutexLock lock(mu_);
-  const bool usable = read && !reading->changed && !kept_.contains(path);
+  MutexLock lock(mutex_);
+  const bool usable = read && !reading->changed && !cache_.contains(path);
   readings_.erase(reading);
   if (!read) return read.error();
   const size_t bytes = names->memory_bytes() + path.size();
   if (usable && names->size() >= kNamesWorthCachingMin && bytes <= kMemoryBytesMax) {
-    if (kept_bytes_ + bytes > kMemoryBytesMax) {
-      kept_.clear();
-      kept_bytes_ = 0;
+    if (cached_bytes_ + bytes > kMemoryBytesMax) {
+      cache_.clear();
+      cached_bytes_ = 0;
     }
-    kept_[path] = names;
-    kept_bytes_ += bytes;
+    cache_[path] = names;
+    cached_bytes_ += bytes;
   }
   return names;
 }
 
 void NamesCache::changed(const std::string& path) {
-  MutexLock lock(mu_);
+  MutexLock lock(mutex_);
   for (auto& reading : readings_)
     if (*reading.path == path) reading.changed = true;
-  const auto found = kept_.find(path);
-  if (found == kept_.end()) return;
-  kept_bytes_ -= found->second->memory_bytes() + path.size();
-  kept_.erase(found);
+  const auto found = cache_.find(path);
+  if (found == cache_.end()) return;
+  cached_bytes_ -= found->second->memory_bytes() + path.size();
+  cache_.erase(found);
 }
 
 Result<bool> holds_object(const std::string& path) {
@@ -121,8 +121,8 @@ Result<bool> holds_object(const std::string& path) {
     if (!found) inner.emplace_back(name);
     return !found;
   }));
-  // Removing an object removes the directories that become empty, so the first of them nearly
-  // always holds one.
+  // Removing an object also removes directories that become empty, so the first directory nearly
+  // always contains an object.
   for (size_t i = 0; !found && i < inner.size(); ++i)
     found = TRY(holds_object(path + "/" + inner[i]));
   return found;

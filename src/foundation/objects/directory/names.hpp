@@ -1,8 +1,9 @@
-// Sorts the names of one directory of the key tree like keys, and caches large directories.
+// Names are the names in one directory of the key tree, sorted like keys. NamesCache caches those
+// of large directories.
 //
 // A page of a listing needs the names after some key. A directory cannot be read in order, so all
-// of it is read and sorted: some 100 ms for a hundred thousand names, which a listing by pages
-// would spend on each page. So large directories stay in this cache until they change or others
+// of it is read and sorted. That takes about 100 ms for a hundred thousand names, and would be
+// repeated for each page. Large directories are therefore cached until they change or until others
 // need the memory.
 //
 // Threads: Names is immutable; NamesCache is callable from anywhere.
@@ -26,7 +27,8 @@ class Names {
   explicit Names(const std::vector<std::string>& key_bytes);
   size_t size() const { return ends_.size(); }
   std::string_view operator[](size_t at) const;
-  // The index of the first name that may hold a key not less than `bound`; see key_path.hpp.
+  // Returns the index of the first name at or below which there may be a key that is not less than
+  // `bound` (key_path.hpp).
   size_t position(std::string_view bound) const;
   size_t memory_bytes() const { return bytes_.capacity() + ends_.capacity() * sizeof(uint32_t); }
 
@@ -37,12 +39,12 @@ class Names {
 
 class NamesCache {
  public:
-  // one page; smaller ones are read in a millisecond
+  // one page of a listing; smaller directories are read in a millisecond
   static constexpr size_t kNamesWorthCachingMin = 1'000;
-  // some 200,000 names; the idle server stays small
+  // about 200,000 names; limits the memory of an idle server
   static constexpr size_t kMemoryBytesMax = 8 << 20;
 
-  // Returns the names in the directory; none when it does not, or no longer, exist.
+  // Returns the names in the directory; none if it does not exist.
   Result<std::shared_ptr<const Names>> read(const std::string& path);
   // Must be called after each change of the directory's names.
   void changed(const std::string& path);
@@ -52,14 +54,14 @@ class NamesCache {
     const std::string* path;
     bool changed = false;
   };
-  Mutex mu_;
+  Mutex mutex_;
   // Shared with the walks that read from them; the last one frees the names.
-  std::map<std::string, std::shared_ptr<const Names>> kept_ GUARDED_BY(mu_);
-  size_t kept_bytes_ GUARDED_BY(mu_) = 0;
-  std::list<Reading> readings_ GUARDED_BY(mu_);
+  std::map<std::string, std::shared_ptr<const Names>> cache_ GUARDED_BY(mutex_);
+  size_t cached_bytes_ GUARDED_BY(mutex_) = 0;
+  std::list<Reading> readings_ GUARDED_BY(mutex_);
 };
 
-// True if any object lies below the directory.
+// Returns true if there is an object below the directory.
 Result<bool> holds_object(const std::string& path);
 
 }  // namespace trainyard::objects

@@ -11,7 +11,8 @@
 
 // decoder: src/foundation/objects/directory/record.cpp
 // decoder: src/foundation/objects/directory/part_list.cpp
-// Decodes the end of an object's file: a record, a request for more bytes, or an error.
+// Decodes any bytes as the end of an object's file: to a record, to a request for more bytes, or to
+// an error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard::objects;
   const std::string_view end(reinterpret_cast<const char*>(data), size);
@@ -23,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!back || !*back || (*back)->info.etag != (*whole)->info.etag) __builtin_trap();
   }
   (void)!decode_record(end, size + 4096);
-  // A list of parts with a matching checksum, since none would be found by chance.
+  // Makes a list of parts with a matching checksum, which random bytes would never have.
   using trainyard::objects::checksum_of;
   const std::string sum = checksum_of("crc32c", end);
   uint64_t bytes = 0;
@@ -32,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto parts =
       decode_part_list(std::string(end) + std::string(sum.rbegin(), sum.rend()), bytes);
   if (parts && encode_part_list(*parts).substr(0, size) != end) __builtin_trap();
-  // Decodes the same from a file, which is read from its end.
+  // Decodes the same bytes from a file, which is read from its end.
   static const int file = memfd_create("record", 0);
   if (ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != ssize_t(size)) __builtin_trap();
   (void)!read_record(file, "record");

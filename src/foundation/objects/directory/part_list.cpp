@@ -49,7 +49,8 @@ Result<std::vector<PartEntry>> decode_part_list(std::string_view list, uint64_t 
     total += part.bytes;
     parts.push_back(part);
   }
-  if (total != bytes) return corrupt("the lengths of its parts do not add up to that of the whole");
+  if (total != bytes)
+    return corrupt("the sum of the lengths of its parts is not the length of the object");
   return parts;
 }
 

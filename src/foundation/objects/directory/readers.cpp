@@ -52,10 +52,10 @@ class FileReader final : public Reader {
 
 class PartsReader final : public Reader {
  public:
-  PartsReader(ObjectInfo info, std::vector<PartInfo> parts, PartsPaths place, Range range)
+  PartsReader(ObjectInfo info, std::vector<PartInfo> parts, PartsPaths paths, Range range)
       : info_(std::move(info)),
         parts_(std::move(parts)),
-        place_(std::move(place)),
+        paths_(std::move(paths)),
         range_(range),
         at_(range.first) {}
   const ObjectInfo& info() const override { return info_; }
@@ -88,7 +88,8 @@ class PartsReader final : public Reader {
     while (at_ >= begin_ + parts_[part_].bytes) begin_ += parts_[part_++].bytes;
     const PartInfo& part = parts_[part_];
     auto opened = TRY(open_part_file(part));
-    // A part that is read from its first to its last byte is verified, independent of the others.
+    // A part that is read from its first to its last byte is verified, independently of other
+    // parts.
     const Range of_part{at_ - begin_, std::min(range_.last - begin_, part.bytes - 1), {}};
     reader_ = read_file_of(std::move(opened), of_part);
     return ok();
@@ -103,20 +104,20 @@ class PartsReader final : public Reader {
   }
   Result<Opened> find_part_file(uint32_t number) const {
     const std::string name = "/" + part_name(number);
-    auto opened = open_recorded(place_.directory + name);
+    auto opened = open_recorded(paths_.directory + name);
     if (opened || opened.error().kind != Kind::not_found) return opened;
-    opened = open_recorded(place_.upload + name);
+    opened = open_recorded(paths_.upload + name);
     if (opened || opened.error().kind != Kind::not_found) return opened;
-    return open_recorded(place_.directory + name);  // it was moved in between
+    return open_recorded(paths_.directory + name);  // the parts were moved after the first attempt
   }
 
   const ObjectInfo info_;
   const std::vector<PartInfo> parts_;
-  const PartsPaths place_;
+  const PartsPaths paths_;
   const Range range_;
-  uint64_t at_;         // in the object
-  size_t part_ = 0;     // in parts_
-  uint64_t begin_ = 0;  // where that part begins in the object
+  uint64_t at_;         // offset of the next byte in the object
+  size_t part_ = 0;     // index in parts_ of the part with this byte
+  uint64_t begin_ = 0;  // offset of this part in the object
   std::unique_ptr<Reader> reader_;
 };
 
@@ -150,7 +151,7 @@ std::unique_ptr<Reader> read_file_of(Opened opened, Range range) {
   return std::make_unique<FileReader>(std::move(opened), range);
 }
 
-Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPaths place,
+Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPaths paths,
                                               const std::optional<Range>& range) {
   std::string list(part_list_bytes(opened.record.parts), '\0');
   for (size_t done = 0; done < list.size();)
@@ -161,7 +162,7 @@ Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPaths place,
     parts.push_back({entry.number, std::move(entry.etag), entry.bytes, {}, {}});
   const Range resolved = TRY(resolve_range(range, opened.record.info.bytes, parts));
   return std::unique_ptr<Reader>(
-      new PartsReader(std::move(opened.record.info), std::move(parts), std::move(place), resolved));
+      new PartsReader(std::move(opened.record.info), std::move(parts), std::move(paths), resolved));
 }
 
 }  // namespace trainyard::objects

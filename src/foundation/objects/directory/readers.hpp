@@ -1,7 +1,9 @@
-// Reads objects from files: one file, or the parts that it lists. A read of the whole is verified:
-// the last bytes are returned only after all of them matched the object's checksum.
+// Reads objects from files: from one file, or from the parts that it lists. A read of a whole
+// object is verified: its last bytes are returned only after all bytes matched the object's
+// checksum.
 //
-// Threads: confined to one. Errors: corrupt (too short, or another checksum), and those of files.
+// Threads: confined to one. Errors: corrupt (the file is too short, or the checksum differs), and
+// those of files.
 #pragma once
 
 #include <atomic>
@@ -26,14 +28,16 @@ struct Opened {
   Record record;
 };
 
-// Opens an object's or a part's file. Errors: not_found without a word of `fault`; corrupt.
+// Opens the file of an object or a part. Errors: not_found without a Fault; corrupt.
 Result<Opened> open_recorded(const std::string& path);
 
-// Reads at least one byte of a file. `key`: for messages. Errors also: corrupt (the file's end).
+// Reads at least one byte of a file from offset `at`. `key` is for messages. Errors also: corrupt,
+// at the end of the file.
 Result<size_t> read_at(const os::File& file, std::span<char> buffer, uint64_t at,
                        const std::string& key);
 
-// Counts the reads that fail with corrupt. Lifetime: the counter outlives it.
+// CountingReader forwards to another reader, and counts in `broken` the reads that fail with
+// corrupt. Lifetime: the counter outlives it.
 class CountingReader final : public Reader {
  public:
   CountingReader(std::unique_ptr<Reader> reader, std::atomic<uint64_t>& broken)
@@ -55,20 +59,22 @@ class CountingReader final : public Reader {
   std::atomic<uint64_t>& broken_;
 };
 
-// The name of a part's file.
+// Returns the name of the file of a part.
 std::string part_name(uint32_t part);
 
-// Requires: the object is not a list of parts, and the range is resolved.
+// Reads an object that is one file. Requires: the range is resolved (resolve_range()).
 std::unique_ptr<Reader> read_file_of(Opened opened, Range range);
 
-// The directory of an object's parts, and that of its upload, where they may still be.
+// The directory of the parts of an object, and the directory of its upload, where the parts may
+// still be.
 struct PartsPaths {
   std::string directory;
   std::string upload;
   HeldParts::Hold hold;  // on directory
 };
-// Errors: corrupt (the list), and those of resolve_range().
-Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPaths place,
+// Reads an object that is a list of parts. Errors: corrupt (the list), and those of
+// resolve_range().
+Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPaths paths,
                                               const std::optional<Range>& range);
 
 }  // namespace trainyard::objects

@@ -72,7 +72,7 @@ uint64_t body_bytes(const Record& record) {
 
 std::string encode_record(const Record& record) {
   std::string bytes = dump(kRecord.write(record));
-  CHECK(bytes.size() <= kRecordBytesMax, "check_options bounds what goes into a record");
+  CHECK(bytes.size() <= kRecordBytesMax, "check_options() limits the size of a record");
   const std::string sum = checksum_of("crc32c", bytes);
   const size_t record_bytes = bytes.size();
   append_little_endian(bytes, body_bytes(record), 8);
@@ -96,7 +96,7 @@ Result<std::optional<Record>> decode_record(std::string_view end, uint64_t file_
   if (!std::equal(sum.rbegin(), sum.rend(), tail.begin() + 12))
     return corrupt("its record fails its checksum");
   auto record = parse(text, object_bytes);
-  if (!record) return corrupt("its record cannot be read: " + record.error().message);
+  if (!record) return corrupt("its record is invalid: " + record.error().message);
   return std::optional(std::move(*record));
 }
 
@@ -109,7 +109,7 @@ Result<Record> read_record(int descriptor, const std::string& path) {
     auto record = TRY(decode_record(end, file_bytes).in(path));
     if (record) return std::move(*record);
   }
-  return corrupt(path + ": its record is cut off");
+  return corrupt(path + ": its record is truncated");
 }
 
 }  // namespace trainyard::objects

@@ -43,8 +43,8 @@ Result<std::optional<Record>> read_back(const Record& record) {
   return decode_record(end, body_bytes(record) + end.size());
 }
 
-// The bytes behind objects that earlier releases wrote.
-TEST(ObjectRecord, IsWrittenInItsFormat) {
+// Earlier releases wrote these bytes after objects.
+TEST(ObjectRecord, EncodesTheDocumentedFormat) {
   EXPECT_EQ(text_of(plain()),
             R"({"content_type":"text/plain","etag":"5d41","key":"a/b","modified_ms":7})");
   EXPECT_EQ(text_of(of_parts()),
@@ -54,7 +54,7 @@ TEST(ObjectRecord, IsWrittenInItsFormat) {
             R"("tags":{"team":"blue"},"upload_id":"0123456789abcdef0123456789abcdef"})");
 }
 
-TEST(ObjectRecord, IsReadAsItWasWritten) {
+TEST(ObjectRecord, DecodesToTheEncodedRecord) {
   for (const Record& record : {plain(), of_parts()}) {
     const auto read = read_back(record);
     ASSERT_TRUE(read && *read);
@@ -81,7 +81,7 @@ UploadFile an_upload() {
   return upload;
 }
 
-TEST(UploadFile, IsWrittenInItsFormat) {
+TEST(UploadFile, EncodesTheDocumentedFormat) {
   EXPECT_EQ(encode_upload(an_upload()),
             R"({"checksum_of_whole":true,"checksums":{},"content_type":"text/plain",)"
             R"("headers":{},"key":"a/b","metadata":{"by":"ann"},"only_if_absent":false,)"
@@ -91,7 +91,7 @@ TEST(UploadFile, IsWrittenInItsFormat) {
   EXPECT_EQ(decode_upload(encode_upload(tagged))->options.tags, tagged.options.tags);
 }
 
-TEST(UploadFile, IsReadAsItWasWritten) {
+TEST(UploadFile, DecodesToTheEncodedUpload) {
   const auto read = decode_upload(encode_upload(an_upload()));
   ASSERT_TRUE(read);
   EXPECT_EQ(encode_upload(*read), encode_upload(an_upload()));

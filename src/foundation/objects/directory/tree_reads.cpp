@@ -37,7 +37,7 @@ ObjectInfo describe_broken(const BucketTree& tree, const std::string& key, const
 }
 
 Result<UploadFile> read_upload(const BucketTree& tree, const std::string& id) {
-  // Comes from outside and becomes a path.
+  // The ID comes from outside and becomes a path.
   if (!is_upload_id(id)) return no_upload(id);
   const auto text = os::read_file(upload_path(tree, id) + "/upload", kUploadFileBytesMax);
   if (!text && text.error().kind == Kind::not_found) return no_upload(id);
@@ -61,7 +61,7 @@ Result<std::map<uint32_t, PartInfo>> read_parts(const std::string& directory) {
     const auto number = parse_int(name);
     if (!number || *number < 1 || *number > kPartsMax) continue;
     auto opened = open_recorded(directory + "/" + name);
-    // the upload ended in the meantime
+    // The upload ended meanwhile.
     if (!opened && opened.error().kind == Kind::not_found) continue;
     if (!opened && opened.error().kind == Kind::corrupt) {
       log(Level::error, "objects", "cannot read a part; it counts as not uploaded",

@@ -1,6 +1,5 @@
-// Encodes the file `upload` of a multipart upload: its key, its start, and the options of its
-// object.
-// Grammar: docs/formats/objects.md.
+// Encodes and decodes the file `upload` of a multipart upload: its key, the time of its start, and
+// the options of its object. Grammar: docs/formats/objects.md.
 //
 // Threads: pure. Errors: corrupt.
 #pragma once
@@ -20,7 +19,7 @@ struct UploadFile {
 std::string encode_upload(const UploadFile& upload);
 Result<UploadFile> decode_upload(const std::string& text);
 
-// Checks upload IDs, which come from outside and from records, and become paths.
+// Checks the form of an upload ID. IDs come from outside and from records, and become paths.
 bool is_upload_id(std::string_view id);
 
 }  // namespace trainyard::objects

@@ -10,7 +10,7 @@ constexpr size_t kMd5HexDigits = 32;
 }  // namespace
 
 Verifier::Verifier(const ObjectInfo& info) {
-  const auto take = [&](const std::string& algorithm, Result<std::string> expected) {
+  const auto use = [&](const std::string& algorithm, Result<std::string> expected) {
     auto sum = make_checksum(algorithm);
     if (!expected || !sum) return false;
     algorithm_ = algorithm;
@@ -18,15 +18,15 @@ Verifier::Verifier(const ObjectInfo& info) {
     sum_ = *std::move(sum);
     return true;
   };
-  // Base64 with a dash is a checksum of the parts' checksums.
-  const auto take_kept = [&](const char* algorithm) {
+  // A checksum with a dash was computed from the checksums of the parts, not from the bytes.
+  const auto use_stored = [&](const char* algorithm) {
     const auto kept = info.checksums.find(algorithm);
     return kept != info.checksums.end() && kept->second.find('-') == std::string::npos &&
-           take(algorithm, from_base64(kept->second));
+           use(algorithm, from_base64(kept->second));
   };
-  if (take_kept("crc64nvme") || take_kept("crc32c") || take_kept("crc32")) return;
-  if (info.etag.size() == kMd5HexDigits && take("md5", from_hex(info.etag))) return;
-  static_cast<void>(take_kept("sha1") || take_kept("sha256"));
+  if (use_stored("crc64nvme") || use_stored("crc32c") || use_stored("crc32")) return;
+  if (info.etag.size() == kMd5HexDigits && use("md5", from_hex(info.etag))) return;
+  static_cast<void>(use_stored("sha1") || use_stored("sha256"));
 }
 
 Result<void> Verifier::finish() {

@@ -1,4 +1,4 @@
-// Checks the bytes of a whole object against the cheapest checksum that is stored with it.
+// Verifier compares the bytes of a whole object with the cheapest checksum that is stored with it.
 //
 // Threads: confined to one.
 #pragma once
@@ -15,7 +15,7 @@ namespace trainyard::objects {
 
 class Verifier {
  public:
-  // For an object, or a part, whose bytes arrive from the first to the last. One that an early
+  // Verifies an object or a part whose bytes are added in order. An object whose parts an early
   // version joined may have no checksum of the whole: then nothing is compared.
   explicit Verifier(const ObjectInfo& info);
   void add(std::span<const char> bytes) {
@@ -27,7 +27,7 @@ class Verifier {
 
  private:
   std::string algorithm_;
-  std::string expected_;  // the sum's bytes
+  std::string expected_;  // bytes of the checksum
   std::unique_ptr<Checksum> sum_;
 };
 

@@ -1,7 +1,7 @@
-// Writes an object's or a part's file, whole or not at all.
+// Writes the file of an object or a part, completely or not at all.
 //
-// Threads: confined to one. Errors: those of files, and of checksum.hpp. Lifetime: the disk
-// outlives both.
+// Threads: confined to one. Errors: those of files and of checksum.hpp. Lifetime: the disk outlives
+// the file and the writer.
 #pragma once
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 namespace trainyard::objects {
 
-// A file in temporary/ that is removed unless it was moved away.
+// TemporaryFile is a file in temporary/. Its destructor removes it, unless it was moved away.
 class TemporaryFile {
  public:
   static Result<TemporaryFile> make(std::string path, const os::Disk& disk) {
@@ -56,8 +56,8 @@ class TemporaryFile {
   const os::Disk& disk_;
 };
 
-// Copies an object's file with other tags. The bytes are copied as they are, and checked when they
-// are read.
+// Copies the file of an object with other tags. The bytes are not verified here, but when they are
+// read.
 inline Result<void> copy_with_tags(const Opened& from,
                                    const std::map<std::string, std::string>& tags,
                                    TemporaryFile& to, const CheckDiskSpace& check_disk_space) {
@@ -78,7 +78,8 @@ inline Result<void> copy_with_tags(const Opened& from,
   return to.sync();
 }
 
-// Writes an object's or a part's file; `install` moves it to its place and makes that durable.
+// FileWriter writes the file of an object or a part. `install` moves the file to its path, and
+// makes that durable.
 class FileWriter final : public Writer {
  public:
   using Install = std::function<Result<void>(const std::string& file)>;
@@ -143,8 +144,8 @@ class FileWriter final : public Writer {
   TemporaryFile file_;
   const Install install_;
   const CheckDiskSpace check_disk_space_;
-  uint64_t unchecked_bytes_ = 0;  // written since the last check_room_()
-  StorageUse::Charge charge_;     // of the file
+  uint64_t unchecked_bytes_ = 0;  // written since the last check_disk_space_()
+  StorageUse::Charge charge_;     // the usage of the file
   uint64_t charged_bytes_, written_bytes_ = 0;
 };
 

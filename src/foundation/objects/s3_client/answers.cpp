@@ -6,13 +6,13 @@
 namespace trainyard::objects {
 namespace {
 
-struct Meaning {
+struct ErrorMeaning {
   std::string_view code;
   Kind kind;
   std::optional<Fault> fault;
 };
 
-constexpr Meaning kMeanings[] = {
+constexpr ErrorMeaning kErrorMeanings[] = {
     {"NoSuchBucket", Kind::not_found, Fault::bucket_missing},
     {"NoSuchKey", Kind::not_found, Fault::key_missing},
     {"NoSuchUpload", Kind::not_found, Fault::upload_missing},
@@ -66,7 +66,7 @@ Refusal refusal_of(const HttpAnswer& answer, const std::string& doing) {
   if (code.empty() && !answer.body.empty()) message += ": " + shorten(to_utf8(answer.body), 200);
 
   Refusal refusal{{kind_of_status(answer.status), std::move(message)}};
-  for (const auto& meaning : kMeanings) {
+  for (const auto& meaning : kErrorMeanings) {
     if (meaning.code != code) continue;
     refusal.error.kind = meaning.kind;
     if (meaning.fault) refusal.error.detail = *meaning.fault;
@@ -74,11 +74,12 @@ Refusal refusal_of(const HttpAnswer& answer, const std::string& doing) {
   if (etag_differs) refusal.error.detail = Fault::etag_differs;
   if (code.empty() && answer.status == 416) refusal.error.detail = Fault::bad_range;
   if (code.empty() && answer.status == 412) refusal.error.detail = Fault::key_exists;
-  // The clock may have been set between signing and checking; the retry is signed again.
-  refusal.not_done = answer.status == 503 || answer.status == 429 || code == "RequestTimeTooSkewed";
-  // Expired temporary keys may have been renewed by the next call for keys.
-  refusal.may_pass = refusal.not_done || answer.status == 500 || answer.status == 502 ||
-                     answer.status == 504 || code == "RequestTimeout" || code == "ExpiredToken";
+  // RequestTimeTooSkewed: the clock may have been set after signing; the retry is signed again.
+  refusal.nothing_changed =
+      answer.status == 503 || answer.status == 429 || code == "RequestTimeTooSkewed";
+  // ExpiredToken: the keys may have been renewed when the retry calls S3Settings::keys.
+  refusal.is_temporary = refusal.nothing_changed || answer.status == 500 || answer.status == 502 ||
+                         answer.status == 504 || code == "RequestTimeout" || code == "ExpiredToken";
   return refusal;
 }
 

@@ -32,14 +32,15 @@ size_t Connection::on_header(char* bytes, size_t, size_t count, void* self) {
   us.head_bytes_ += count;
   if (us.head_bytes_ > kHeadBytesMax) return 0;
   const std::string_view line = trim(std::string_view(bytes, count));
-  if (line.starts_with("HTTP/")) {  // also for "100 Continue", whose head is not the answer's
+  if (line.starts_with(
+          "HTTP/")) {  // also for "100 Continue", whose headers are not those of the answer
     us.head_ = {};
     const size_t blank = line.find(' ');
     if (blank != line.npos)
       std::from_chars(line.data() + blank + 1, line.data() + line.size(), us.head_.status);
   } else if (line.empty()) {
-    us.head_is_there_ = us.head_.status >= 200;
-  } else if (!us.head_is_there_) {
+    us.has_head_ = us.head_.status >= 200;
+  } else if (!us.has_head_) {
     const size_t colon = line.find(':');
     if (colon != line.npos)
       us.head_.headers[to_lower(line.substr(0, colon))] = std::string(trim(line.substr(colon + 1)));
@@ -82,7 +83,7 @@ Result<HttpHead> Connection::start(const HttpRequest& request) {
   finish();
   head_ = {};
   head_bytes_ = 0;
-  head_is_there_ = ended_ = paused_ = false;
+  has_head_ = ended_ = paused_ = false;
   body_ = body_left_ = request.body;
   buffer_.clear();
   buffer_at_ = 0;
@@ -93,7 +94,7 @@ Result<HttpHead> Connection::start(const HttpRequest& request) {
     // In libcurl's lists "name:" removes a header; "name;" sends one without a value.
     header_lines_ = curl().curl_slist_append(
         header_lines_, (value.empty() ? name + ";" : name + ": " + value).c_str());
-  // Without "100 Continue": bodies are parts at most, and sent again when refused.
+  // Disables "100 Continue": a body is at most one part, and is sent again if it was rejected.
   header_lines_ = curl().curl_slist_append(header_lines_, "Expect:");
   const auto set = [this](auto option, auto value) {
     curl().curl_easy_setopt(easy_, option, value);
@@ -129,9 +130,9 @@ Result<HttpHead> Connection::start(const HttpRequest& request) {
   }
   if (curl().curl_multi_add_handle(multi_, easy_) != CURLM_OK)
     return internal("sending a request: libcurl rejected it");
-  under_way_ = true;
-  while (!head_is_there_ && !ended_) TRY(step());
-  if (!head_is_there_) return unavailable("waiting for an answer: the connection was closed");
+  is_active_ = true;
+  while (!has_head_ && !ended_) TRY(step());
+  if (!has_head_) return unavailable("waiting for the answer: the connection was closed");
   return head_;
 }
 
@@ -146,7 +147,7 @@ Result<void> Connection::step() {
     outcome_ = message->data.result;
     if (outcome_ == CURLE_OK) return ok();
     if (head_bytes_ > kHeadBytesMax)
-      return exhausted("the answer's head is larger than " + human_bytes(kHeadBytesMax));
+      return exhausted("the header of the answer is larger than " + human_bytes(kHeadBytesMax));
     const std::string explanation =
         error_text_[0] ? error_text_ : curl().curl_easy_strerror(outcome_);
     if (outcome_ == CURLE_URL_MALFORMAT || outcome_ == CURLE_UNSUPPORTED_PROTOCOL)
@@ -156,7 +157,7 @@ Result<void> Connection::step() {
     if (outcome_ == CURLE_PEER_FAILED_VERIFICATION) return denied(explanation);
     return unavailable(explanation);
   }
-  if (running > 0 && buffer_at_ == buffer_.size() && !(head_is_there_ && paused_))
+  if (running > 0 && buffer_at_ == buffer_.size() && !(has_head_ && paused_))
     curl().curl_multi_poll(multi_, nullptr, 0, 1000, nullptr);
   return ok();
 }
@@ -166,7 +167,7 @@ Result<size_t> Connection::read(std::span<char> buffer) {
   while (buffer_at_ == buffer_.size()) {
     if (paused_) {
       paused_ = false;
-      // passes on the bytes it held back, through on_body
+      // libcurl now calls on_body with the bytes that it has buffered
       curl().curl_easy_pause(easy_, CURLPAUSE_CONT);
       continue;
     }
@@ -180,8 +181,8 @@ Result<size_t> Connection::read(std::span<char> buffer) {
 }
 
 void Connection::finish() {
-  if (under_way_) curl().curl_multi_remove_handle(multi_, easy_);
-  under_way_ = false;
+  if (is_active_) curl().curl_multi_remove_handle(multi_, easy_);
+  is_active_ = false;
   curl().curl_slist_free_all(header_lines_);
   header_lines_ = nullptr;
 }

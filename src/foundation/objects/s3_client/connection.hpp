@@ -1,11 +1,11 @@
-// Sends HTTP requests to the endpoint over one connection, through libcurl. Knows nothing of S3.
+// Sends HTTP requests to an endpoint over one connection, through libcurl. Independent of S3.
 //
-// A request's body is in memory (a part at most); an answer's body is read in pieces, and unread
-// bytes wait in a buffer of kBufferBytes, then on the wire.
+// The body of a request is in memory (at most one part). The body of an answer is read in pieces;
+// unread bytes are buffered up to kBufferBytes, then the transfer pauses.
 //
 // Threads: confined to one at a time.
-// Errors: unavailable (no connection, broken off, too slow), invalid (URL), exhausted (an answer
-// past its limit).
+// Errors: unavailable (the connection failed, broke or timed out), invalid (URL), exhausted (the
+// answer exceeds its limit).
 #pragma once
 
 #include <curl/curl.h>
@@ -28,7 +28,7 @@ struct HttpRequest {
   std::string method;
   std::string url;
   std::vector<std::pair<std::string, std::string>> headers;
-  std::string_view body;  // must live until the answer's head has arrived
+  std::string_view body;  // must outlive start()
 };
 
 struct HttpHead {
@@ -46,34 +46,33 @@ struct HttpAnswer : HttpHead {
 
 struct ConnectionSettings {
   std::string ca_bundle;  // PEM file; "" = the system's
-  std::string proxy;      // URL; "" = none, in spite of the environment
+  std::string proxy;      // URL; "": none, even if the environment names one
   Duration connect_limit = 10s;
-  Duration idle_limit = 60s;  // without a byte within this time a request ends
+  Duration idle_limit = 60s;  // a request that transfers no byte within this time fails
 };
 
 class Connection {
  public:
-  static constexpr size_t kBufferBytes = 512 << 10;  // a few round trips of 10 Gbit/s
+  static constexpr size_t kBufferBytes = 512 << 10;  // a few round trips at 10 Gbit/s
   static constexpr size_t kHeadBytesMax = 64 << 10;
-  static constexpr size_t kAnswerBytesMax = 32
-                                            // of read_rest(): a page of 10,000 parts has some 4 MiB
-                                            << 20;
+  // limit of read_rest(); a page of 10,000 parts has about 4 MiB
+  static constexpr size_t kAnswerBytesMax = 32 << 20;
 
   explicit Connection(const ConnectionSettings& settings);
   ~Connection();
   Connection(const Connection&) = delete;
 
-  // Sends the request and waits for the answer's head.
+  // Sends the request and waits for the header of the answer.
   Result<HttpHead> start(const HttpRequest& request);
-  // Reads the next bytes of the answer; 0 at its end.
+  // Reads the next bytes of the answer; returns 0 at its end.
   Result<size_t> read(std::span<char> buffer);
-  // Ends a request, whether it was read to its end or not.
+  // Ends the request, even if its answer was not read to the end.
   void finish();
   // Reads the rest of the answer and finishes the request.
   Result<std::string> read_rest();
-  // Calls start and read_rest.
+  // Calls start() and read_rest().
   Result<HttpAnswer> perform(const HttpRequest& request);
-  // Sleeps.
+  // Waits, in libcurl's poll.
   void wait(Duration duration);
 
  private:
@@ -81,21 +80,21 @@ class Connection {
   static size_t on_body(char* bytes, size_t, size_t count, void* self);
   static size_t on_upload(char* bytes, size_t, size_t count, void* self);
   static int on_seek(void* self, curl_off_t offset, int origin);
-  // Makes one step of the transfer: as much as is possible now, or a wait.
+  // Transfers as many bytes as possible without blocking; if there are none, waits.
   Result<void> step();
 
   const ConnectionSettings settings_;
   CURLM* const multi_;
   CURL* const easy_;
   curl_slist* header_lines_ = nullptr;
-  bool under_way_ = false;  // easy_ is in multi_
+  bool is_active_ = false;  // easy_ was added to multi_
   bool ended_ = false;
   CURLcode outcome_ = CURLE_OK;
   char error_text_[CURL_ERROR_SIZE] = "";
 
   HttpHead head_;
   size_t head_bytes_ = 0;
-  bool head_is_there_ = false;
+  bool has_head_ = false;
   std::string_view body_left_;
   std::string_view body_;
   std::string buffer_;

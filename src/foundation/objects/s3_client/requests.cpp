@@ -29,16 +29,16 @@ Result<HttpAnswer> Client::attempts(Connection& connection, const S3Request& wha
       refusal = refusal_of(*answer, what.text());
     } else {
       refusal.error = Error(answer.error()).in(what.text() + " at " + settings_.endpoint);
-      refusal.may_pass = answer.error().kind == Kind::unavailable;
+      refusal.is_temporary = answer.error().kind == Kind::unavailable;
     }
-    const bool again = refusal.not_done || (refusal.may_pass && what.repeatable);
+    const bool again = refusal.nothing_changed || (refusal.is_temporary && what.repeatable);
     if (!again || attempt >= settings_.attempts_max) {
       if (again) refusal.error.message += " (" + std::to_string(attempt) + " attempts)";
       return std::move(refusal.error);
     }
     log(Level::debug, "objects", "retrying", {{"why", refusal.error.message}});
-    // Between half and all of the pause, so that clients that failed together do not retry
-    // together.
+    // A random time between half and all of the pause: clients that failed at the same time do not
+    // retry at the same time.
     const auto part =
         Duration(clock_.monotonic().count() % std::max<int64_t>(1, pause.count() / 2));
     connection.wait(pause - part);
@@ -100,7 +100,7 @@ HttpRequest Client::request_of(const S3Request& what, const std::string& target)
 
 Client::Loan Client::borrow() {
   {
-    MutexLock lock(mu_);
+    MutexLock lock(mutex_);
     if (!idle_.empty()) {
       auto connection = std::move(idle_.back());
       idle_.pop_back();
@@ -114,7 +114,7 @@ Client::Loan Client::borrow() {
 
 void Client::give_back(std::unique_ptr<Connection> connection) {
   connection->finish();
-  MutexLock lock(mu_);
+  MutexLock lock(mutex_);
   if (idle_.size() < settings_.idle_connections_max) idle_.push_back(std::move(connection));
 }
 

@@ -1,9 +1,8 @@
-// Sends signed requests to an S3 endpoint, over connections that are reused. Temporary failures are
-// retried.
+// Sends signed requests to an S3 endpoint over reused connections, and retries temporary failures.
 //
-// Threads: Client is called from many; an Opened is confined to one at a time.
+// Threads: Client is callable from anywhere; an Opened is confined to one at a time.
 // Errors: the endpoint's refusal, with a description of the request; unavailable after
-// attempts_max; corrupt when an answer cannot be decoded.
+// attempts_max; corrupt, if an answer cannot be decoded.
 #pragma once
 
 #include <memory>
@@ -31,7 +30,7 @@ struct S3Request {
   std::string_view body;
   bool repeatable = true;  // sending it twice has the same effect as once
 
-  std::string text() const;  // for messages
+  std::string text() const;  // for messages: "PUT s3://bucket/key"
 };
 
 class Client {
@@ -42,7 +41,7 @@ class Client {
   const S3Settings& settings() const { return settings_; }
   Clock& clock() { return clock_; }
 
-  // A connection that is returned to the idle ones when it is destroyed.
+  // Returns a connection to the idle ones, where other code would destroy it.
   struct Return {
     Client* client;
     void operator()(Connection* connection) const {
@@ -51,10 +50,10 @@ class Client {
   };
   using Loan = std::unique_ptr<Connection, Return>;
 
-  // Sends a request; returns the whole answer of a successful one.
+  // Sends a request and returns the whole answer. Errors: of an unsuccessful answer too.
   Result<HttpAnswer> send(const S3Request& what);
   Result<XmlElement> send_for_xml(const S3Request& what);
-  // The head of a successful answer; the body can be read from the connection.
+  // A successful answer: its header is decoded, its body can be read from the connection.
   struct Opened {
     Loan connection;
     HttpHead head;
@@ -72,8 +71,8 @@ class Client {
   const S3Settings settings_;
   const std::string authority_;  // host and port, as in the Host header
   Clock& clock_;
-  Mutex mu_;
-  std::vector<std::unique_ptr<Connection>> idle_ GUARDED_BY(mu_);
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Connection>> idle_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::objects

@@ -1,6 +1,6 @@
-// Opens a directory of objects for tests, repeatedly if needed.
+// DirectoryTest opens a directory of objects for tests. open() opens it again.
 //
-// Threads: confined to the test's.
+// Threads: confined to the test's thread.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Tests the contract of every implementation of Objects. A test program that includes this and
-// makes INSTANTIATE_TEST_SUITE_P of ObjectsSuite runs it on its own: suite_test.cpp with memory and
-// directory, api/operations with the S3 client.
+// ObjectsSuite tests the contract of Objects for any implementation. A test program includes this
+// header and calls INSTANTIATE_TEST_SUITE_P(.., ObjectsSuite, ..) with its implementations:
+// suite_test.cpp with memory and directory, api/operations with the S3 client.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,9 +21,9 @@
 
 namespace trainyard::objects {
 
-// An empty Objects, and everything that must live as long.
+// An empty Objects, and the resources that must outlive it.
 struct Subject {
-  std::shared_ptr<void> world;
+  std::shared_ptr<void> resources;
   std::unique_ptr<Objects> objects;
 };
 struct Maker {
@@ -32,7 +32,7 @@ struct Maker {
   friend void PrintTo(const Maker& maker, std::ostream* out) { *out << maker.name; }
 };
 
-// "key_missing"; "" for an error without a Fault.
+// Returns the text of the error's Fault: "key_missing"; "": the error has none.
 inline std::string fault_text(const Error& error) {
   const auto fault = error.detail.as<Fault>();
   return fault ? std::string(to_string(*fault)) : "";
@@ -57,7 +57,7 @@ class ObjectsSuite : public testing::TestWithParam<Maker> {
     auto bytes = read_all(objects(), "bucket", key, 256 << 20);
     return bytes ? *bytes : fault_text(bytes.error());
   }
-  // Keys and rolled-up prefixes of all pages, one line each, a blank line between pages.
+  // Lists all pages: keys and [common prefixes], one line each, with a blank line between pages.
   std::string pages(ListQuery query) {
     std::string text;
     for (int page = 0; page < 10'000; ++page) {
@@ -77,7 +77,7 @@ class ObjectsSuite : public testing::TestWithParam<Maker> {
   Subject subject_;
 };
 
-inline std::string kind_and_word(const auto& result) {
+inline std::string kind_and_fault(const auto& result) {
   if (result) return "ok";
   return std::string(to_string(result.error().kind)) + " " + fault_text(result.error());
 }
@@ -89,8 +89,8 @@ inline std::string many_bytes(size_t bytes, uint64_t seed) {
   return text;
 }
 
-TEST_P(ObjectsSuite, BucketsComeAndGo) {
-  EXPECT_EQ(kind_and_word(objects().create_bucket("bucket", "eu-west-1")),
+TEST_P(ObjectsSuite, CreatesListsAndDeletesBuckets) {
+  EXPECT_EQ(kind_and_fault(objects().create_bucket("bucket", "eu-west-1")),
             "conflict bucket_exists");
   EXPECT_TRUE(objects().create_bucket("another", "eu-west-1"));
   const auto all = objects().list_buckets();
@@ -100,21 +100,22 @@ TEST_P(ObjectsSuite, BucketsComeAndGo) {
   EXPECT_EQ((*all)[1].name, "bucket");
   EXPECT_EQ(objects().head_bucket("bucket")->region, "eu-west-1");
   put("key", "x");
-  EXPECT_EQ(kind_and_word(objects().delete_bucket("bucket")), "conflict bucket_not_empty");
+  EXPECT_EQ(kind_and_fault(objects().delete_bucket("bucket")), "conflict bucket_not_empty");
   ASSERT_TRUE(objects().remove("bucket", "key"));
   EXPECT_TRUE(objects().delete_bucket("bucket"));
-  EXPECT_EQ(kind_and_word(objects().head_bucket("bucket")), "not_found bucket_missing");
-  EXPECT_EQ(kind_and_word(objects().delete_bucket("bucket")), "not_found bucket_missing");
+  EXPECT_EQ(kind_and_fault(objects().head_bucket("bucket")), "not_found bucket_missing");
+  EXPECT_EQ(kind_and_fault(objects().delete_bucket("bucket")), "not_found bucket_missing");
 }
 
-TEST_P(ObjectsSuite, BadBucketNamesAreRefused) {
+TEST_P(ObjectsSuite, RejectsInvalidBucketNames) {
   for (const char* name :
        {"", "ab", "Upper", "under_score", "-begin", "end-", "two..dots", "10.0.0.1", "a/b", ".",
         "..", "0123456789012345678901234567890123456789012345678901234567890123"})
-    EXPECT_EQ(kind_and_word(objects().create_bucket(name, "r")), "invalid bad_bucket_name") << name;
+    EXPECT_EQ(kind_and_fault(objects().create_bucket(name, "r")), "invalid bad_bucket_name")
+        << name;
 }
 
-TEST_P(ObjectsSuite, AGetReturnsThePutObject) {
+TEST_P(ObjectsSuite, GetReturnsThePutObject) {
   PutOptions options;
   options.content_type = "text/plain";
   options.headers = {{"cache-control", "no-cache"}};
@@ -134,7 +135,7 @@ TEST_P(ObjectsSuite, AGetReturnsThePutObject) {
   EXPECT_EQ(objects().head("bucket", "some/key")->etag, put_info.etag);
 }
 
-TEST_P(ObjectsSuite, AListingNamesTheStorageClass) {
+TEST_P(ObjectsSuite, ListingsContainTheStorageClass) {
   PutOptions options;
   options.headers = {{"cache-control", "no-cache"}, {kStorageClassHeader, "STANDARD_IA"}};
   put("rare", "hello", options);
@@ -149,16 +150,17 @@ TEST_P(ObjectsSuite, AListingNamesTheStorageClass) {
 }
 
 TEST_P(ObjectsSuite, ErrorsNameMissingBucketsAndKeys) {
-  EXPECT_EQ(kind_and_word(objects().get("bucket", "no")), "not_found key_missing");
-  EXPECT_EQ(kind_and_word(objects().head("bucket", "no")), "not_found key_missing");
-  EXPECT_EQ(kind_and_word(objects().get("nobucket", "no")), "not_found bucket_missing");
-  EXPECT_EQ(kind_and_word(write_all(objects(), "nobucket", "no", "x")), "not_found bucket_missing");
-  EXPECT_EQ(kind_and_word(objects().list("nobucket", {})), "not_found bucket_missing");
-  EXPECT_EQ(kind_and_word(objects().remove("bucket", "no")), "ok");
-  EXPECT_EQ(kind_and_word(objects().remove("nobucket", "no")), "not_found bucket_missing");
+  EXPECT_EQ(kind_and_fault(objects().get("bucket", "no")), "not_found key_missing");
+  EXPECT_EQ(kind_and_fault(objects().head("bucket", "no")), "not_found key_missing");
+  EXPECT_EQ(kind_and_fault(objects().get("nobucket", "no")), "not_found bucket_missing");
+  EXPECT_EQ(kind_and_fault(write_all(objects(), "nobucket", "no", "x")),
+            "not_found bucket_missing");
+  EXPECT_EQ(kind_and_fault(objects().list("nobucket", {})), "not_found bucket_missing");
+  EXPECT_EQ(kind_and_fault(objects().remove("bucket", "no")), "ok");
+  EXPECT_EQ(kind_and_fault(objects().remove("nobucket", "no")), "not_found bucket_missing");
 }
 
-TEST_P(ObjectsSuite, AnyUtf8IsAKeyAndStaysInItsBucket) {
+TEST_P(ObjectsSuite, AcceptsAnyUtf8AsKeyWithinItsBucket) {
   const std::vector<std::string> keys = {"a",
                                          "a/b",
                                          "a/",
@@ -207,17 +209,17 @@ TEST_P(ObjectsSuite, AnyUtf8IsAKeyAndStaysInItsBucket) {
   EXPECT_TRUE(objects().delete_bucket("bucket"));
 }
 
-TEST_P(ObjectsSuite, BadKeysAreRefused) {
-  EXPECT_EQ(kind_and_word(write_all(objects(), "bucket", std::string(1025, 'k'), "")),
+TEST_P(ObjectsSuite, RejectsInvalidKeys) {
+  EXPECT_EQ(kind_and_fault(write_all(objects(), "bucket", std::string(1025, 'k'), "")),
             "invalid key_too_long");
   EXPECT_EQ(write_all(objects(), "bucket", "", "").error().kind, Kind::invalid);
 }
 
-TEST_P(ObjectsSuite, RangesAreCutOut) {
+TEST_P(ObjectsSuite, GetReturnsRanges) {
   put("digits", "0123456789");
   const auto cut = [&](Range range) {
     auto reader = objects().get("bucket", "digits", range);
-    if (!reader) return kind_and_word(reader);
+    if (!reader) return kind_and_fault(reader);
     char buffer[32];
     std::string text;
     for (int i = 0; i < 32; ++i) {
@@ -238,10 +240,10 @@ TEST_P(ObjectsSuite, RangesAreCutOut) {
   EXPECT_EQ(cut({0, 0, 0}), "invalid bad_range");
   put("empty", "");
   EXPECT_EQ(get("empty"), "");
-  EXPECT_EQ(kind_and_word(objects().get("bucket", "empty", Range{0, 5, {}})), "invalid bad_range");
+  EXPECT_EQ(kind_and_fault(objects().get("bucket", "empty", Range{0, 5, {}})), "invalid bad_range");
 }
 
-TEST_P(ObjectsSuite, APutIsSeenWholeOrNotAtAll) {
+TEST_P(ObjectsSuite, PutIsVisibleAsAWholeOrNotAtAll) {
   {
     auto writer = objects().put("bucket", "key");
     ASSERT_TRUE(writer);
@@ -261,10 +263,10 @@ TEST_P(ObjectsSuite, APutIsSeenWholeOrNotAtAll) {
   char buffer[8];
   const auto read = (*reader)->read(buffer);
   ASSERT_TRUE(read);
-  EXPECT_EQ(std::string(buffer, *read), "old") << "a reader keeps the object it opened";
+  EXPECT_EQ(std::string(buffer, *read), "old") << "a reader reads the object that it opened";
 }
 
-TEST_P(ObjectsSuite, ChecksumsAreVerifiedAndKept) {
+TEST_P(ObjectsSuite, VerifiesAndStoresChecksums) {
   // Known values for "123456789", from the catalogues of CRCs and RFCs.
   PutOptions options;
   options.checksums = {{"crc32", "y/Q5Jg=="},
@@ -278,7 +280,7 @@ TEST_P(ObjectsSuite, ChecksumsAreVerifiedAndKept) {
   for (const auto& [algorithm, value] : options.checksums) {
     PutOptions one;
     one.checksums = {{algorithm, value}};
-    EXPECT_EQ(kind_and_word(write_all(objects(), "bucket", "bad", "12345678X", one)),
+    EXPECT_EQ(kind_and_fault(write_all(objects(), "bucket", "bad", "12345678X", one)),
               "corrupt checksum_mismatch");
     auto writer = objects().put("bucket", "trailer", PutOptions{.checksums = {{algorithm, ""}}});
     ASSERT_TRUE(writer);
@@ -290,11 +292,11 @@ TEST_P(ObjectsSuite, ChecksumsAreVerifiedAndKept) {
     writer = objects().put("bucket", "trailer", PutOptions{.checksums = {{algorithm, ""}}});
     ASSERT_TRUE((*writer)->write(std::string_view("12345678X")));
     (*writer)->expect_checksum(algorithm, value);
-    EXPECT_EQ(kind_and_word((*writer)->commit()), "corrupt checksum_mismatch");
+    EXPECT_EQ(kind_and_fault((*writer)->commit()), "corrupt checksum_mismatch");
   }
   PutOptions md5;
   md5.md5 = options.md5;
-  EXPECT_EQ(kind_and_word(write_all(objects(), "bucket", "bad", "12345678X", md5)),
+  EXPECT_EQ(kind_and_fault(write_all(objects(), "bucket", "bad", "12345678X", md5)),
             "corrupt checksum_mismatch");
   EXPECT_EQ(get("bad"), "key_missing");
   PutOptions unknown;
@@ -302,33 +304,33 @@ TEST_P(ObjectsSuite, ChecksumsAreVerifiedAndKept) {
   EXPECT_EQ(write_all(objects(), "bucket", "bad", "x", unknown).error().kind, Kind::invalid);
 }
 
-TEST_P(ObjectsSuite, AnotherLengthThanDeclaredIsRefused) {
+TEST_P(ObjectsSuite, RejectsALengthThatDiffersFromTheDeclaredOne) {
   for (const uint64_t announced : {2u, 9u}) {
     auto writer = objects().put("bucket", "key", PutOptions{.bytes = announced});
     ASSERT_TRUE(writer);
-    // A caller that forwards bytes may notice it at either call.
+    // Either call may fail, depending on the implementation.
     auto written = (*writer)->write(std::string_view("hello"));
     if (written)
       written = [&]() -> Result<void> {
         TRY((*writer)->commit());
         return ok();
       }();
-    EXPECT_EQ(kind_and_word(written), "corrupt length_mismatch");
+    EXPECT_EQ(kind_and_fault(written), "corrupt length_mismatch");
   }
   EXPECT_EQ(get("key"), "key_missing");
 }
 
 TEST_P(ObjectsSuite, OnlyIfAbsentNeverReplaces) {
   put("key", "first", PutOptions{.only_if_absent = true});
-  EXPECT_EQ(kind_and_word(write_all(objects(), "bucket", "key", "second",
-                                    PutOptions{.only_if_absent = true})),
+  EXPECT_EQ(kind_and_fault(write_all(objects(), "bucket", "key", "second",
+                                     PutOptions{.only_if_absent = true})),
             "conflict key_exists");
   EXPECT_EQ(get("key"), "first");
 }
 
 TEST_P(ObjectsSuite, OnlyIfEtagReplacesThatObjectOnly) {
   const auto replace = [&](const std::string& etag, const std::string& bytes) {
-    return kind_and_word(
+    return kind_and_fault(
         write_all(objects(), "bucket", "key", bytes, PutOptions{.only_if_etag = etag}));
   };
   EXPECT_EQ(replace("*", "x"), "not_found key_missing");
@@ -348,7 +350,7 @@ TEST_P(ObjectsSuite, OnlyIfEtagReplacesThatObjectOnly) {
   ASSERT_TRUE((*writer)->write(std::string_view("part")));
   const std::vector<PartInfo> parts{{1, (*writer)->commit()->etag}};
   const auto complete = [&](const std::string& etag) {
-    return kind_and_word(
+    return kind_and_fault(
         objects().complete_upload("bucket", "key", *id, parts, {.only_if_etag = etag}));
   };
   EXPECT_EQ(complete(first), "conflict etag_differs");
@@ -360,10 +362,10 @@ TEST_P(ObjectsSuite, BucketsHaveTags) {
   ASSERT_TRUE(objects().set_bucket_tags("bucket", {{"team", "blue"}}));
   ASSERT_TRUE(objects().set_bucket_tags("bucket", {}));
   EXPECT_EQ(objects().head_bucket("bucket")->region, "eu-west-1");
-  EXPECT_EQ(kind_and_word(objects().set_bucket_tags("no-bucket", {})), "not_found bucket_missing");
+  EXPECT_EQ(kind_and_fault(objects().set_bucket_tags("no-bucket", {})), "not_found bucket_missing");
 }
 
-TEST_P(ObjectsSuite, TaggingChangesNothingElse) {
+TEST_P(ObjectsSuite, SetTagsChangesOnlyTheTags) {
   const std::map<std::string, std::string> tags{{"team", "blue"}, {"run \xc3\xbc", "a+b=c/d"}};
   const ObjectInfo before = put("key", "bytes", PutOptions{.metadata = {{"a", "b"}}});
   auto reader = objects().get("bucket", "key");
@@ -376,8 +378,8 @@ TEST_P(ObjectsSuite, TaggingChangesNothingElse) {
   EXPECT_EQ(get("key"), "bytes");
   EXPECT_EQ(objects().list("bucket", {})->objects.size(), 1u);
   char buffer[8];
-  EXPECT_EQ(*(*reader)->read(buffer), 5u) << "a reader continues with the object it opened";
-  EXPECT_EQ(kind_and_word(objects().set_tags("bucket", "no", tags)), "not_found key_missing");
+  EXPECT_EQ(*(*reader)->read(buffer), 5u) << "a reader reads the object that it opened";
+  EXPECT_EQ(kind_and_fault(objects().set_tags("bucket", "no", tags)), "not_found key_missing");
   put("tagged", "x", PutOptions{.tags = tags});
   EXPECT_EQ(get("tagged"), "x");
 }
@@ -403,7 +405,7 @@ TEST_P(ObjectsSuite, ListsInKeyOrderWithPrefixAndDelimiter) {
   EXPECT_EQ(page->objects[0].etag, objects().head("bucket", "a/b")->etag);
 }
 
-TEST_P(ObjectsSuite, ListingEqualsTheSlowObviousOne) {
+TEST_P(ObjectsSuite, ListingEqualsTheSimpleReference) {
   SeededRandom random(11);
   std::set<std::string> keys;
   for (int i = 0; i < 150; ++i) {
@@ -441,7 +443,7 @@ TEST_P(ObjectsSuite, ListingEqualsTheSlowObviousOne) {
 // Returns the bytes of a part of an object of the test's bucket, or the error.
 inline std::string get_part(Objects& objects, const std::string& key, uint32_t number) {
   const auto reader = objects.get("bucket", key, Range{.part = number});
-  if (!reader) return kind_and_word(reader);
+  if (!reader) return kind_and_fault(reader);
   const Range range = (*reader)->range();
   std::string bytes(range.last + 1 - range.first, '\0');
   size_t at = 0;
@@ -454,7 +456,7 @@ inline std::string get_part(Objects& objects, const std::string& key, uint32_t n
   return bytes;
 }
 
-TEST_P(ObjectsSuite, AnUploadBecomesOneObject) {
+TEST_P(ObjectsSuite, CompletingAnUploadMakesOneObject) {
   const std::string first = many_bytes(kPartBytesMin, 1),
                     second = many_bytes(kPartBytesMin + 77, 2), last = "the end";
   PutOptions options;
@@ -511,7 +513,7 @@ TEST_P(ObjectsSuite, AnUploadBecomesOneObject) {
   EXPECT_EQ(again->etag, info->etag);
 }
 
-TEST_P(ObjectsSuite, AnUploadMayHaveTheChecksumOfTheWhole) {
+TEST_P(ObjectsSuite, UploadsMayHaveAChecksumOfTheWholeObject) {
   for (const char* algorithm : {"crc32", "crc32c", "crc64nvme"}) {
     const std::string first = many_bytes(kPartBytesMin + 3, 3), last = many_bytes(1234, 4);
     PutOptions options;
@@ -535,20 +537,20 @@ TEST_P(ObjectsSuite, AnUploadMayHaveTheChecksumOfTheWhole) {
   }
 }
 
-TEST_P(ObjectsSuite, BadUploadsAreRefused) {
-  // The client is told when the part has been sent.
+TEST_P(ObjectsSuite, RejectsInvalidUploads) {
+  // The S3 client reports the error only after the part has been sent.
   const auto put_part = [&](const std::string& key, const std::string& upload_id,
                             uint32_t number) -> Result<ObjectInfo> {
     const auto writer = TRY(objects().put_part("bucket", key, upload_id, number));
     return writer->commit();
   };
-  EXPECT_EQ(kind_and_word(put_part("key", "../../../etc", 1)), "not_found upload_missing");
-  EXPECT_EQ(kind_and_word(objects().complete_upload("bucket", "key", "", {{1, "x"}})),
+  EXPECT_EQ(kind_and_fault(put_part("key", "../../../etc", 1)), "not_found upload_missing");
+  EXPECT_EQ(kind_and_fault(objects().complete_upload("bucket", "key", "", {{1, "x"}})),
             "not_found upload_missing");
-  EXPECT_EQ(kind_and_word(objects().abort_upload("bucket", "key", std::string(32, '0'))),
+  EXPECT_EQ(kind_and_fault(objects().abort_upload("bucket", "key", std::string(32, '0'))),
             "not_found upload_missing");
   const std::string id = *objects().start_upload("bucket", "key");
-  EXPECT_EQ(kind_and_word(put_part("another", id, 1)), "not_found upload_missing");
+  EXPECT_EQ(kind_and_fault(put_part("another", id, 1)), "not_found upload_missing");
   EXPECT_EQ(put_part("key", id, 0).error().kind, Kind::invalid);
   EXPECT_EQ(put_part("key", id, 10'001).error().kind, Kind::invalid);
   std::vector<PartInfo> parts;
@@ -559,7 +561,7 @@ TEST_P(ObjectsSuite, BadUploadsAreRefused) {
     parts.push_back({number, (*writer)->commit()->etag});
   }
   const auto complete = [&](std::vector<PartInfo> requested) {
-    return kind_and_word(objects().complete_upload("bucket", "key", id, requested));
+    return kind_and_fault(objects().complete_upload("bucket", "key", id, requested));
   };
   EXPECT_EQ(complete(parts), "invalid part_too_small");
   EXPECT_EQ(complete({parts[1], parts[0]}), "invalid part_order");
@@ -570,7 +572,7 @@ TEST_P(ObjectsSuite, BadUploadsAreRefused) {
   EXPECT_EQ(get("key"), "small");
   const std::string dropped = *objects().start_upload("bucket", "key");
   EXPECT_TRUE(objects().abort_upload("bucket", "key", dropped));
-  EXPECT_EQ(kind_and_word(objects().abort_upload("bucket", "key", dropped)),
+  EXPECT_EQ(kind_and_fault(objects().abort_upload("bucket", "key", dropped)),
             "not_found upload_missing");
 }
 
@@ -579,7 +581,7 @@ TEST_P(ObjectsSuite, ManyThreadsPutAndRemoveConcurrently) {
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([this, thread] {
       for (int i = 0; i < 25; ++i) {
-        // All in directories that other threads empty and make again.
+        // Keys in directories that other threads remove and make again.
         const std::string key = "shared/" + std::to_string(i % 3) + "/" + std::to_string(thread);
         const std::string bytes(100, char('a' + thread));
         auto info = write_all(objects(), "bucket", key, bytes);
