@@ -432,9 +432,9 @@ void Checkers::check_replay(ledger::Ledger& ledger) {
   Instant last;
   for (const auto& [number, job] : durable_) last = std::max(last, job.control_time(job.modified));
   for (const auto& [share, usage] : replay.usages)
-    World::check(
-        usages->contains(share) || is_nothing(usage, decay_of(replay.catalog, share.queue), last),
-        "the usage of share '" + share.share + "' is not in the table");
+    World::check(usages->contains(share) ||
+                     is_negligible(usage, decay_of(replay.catalog, share.queue), last),
+                 "the usage of share '" + share.share + "' is not in the table");
   World::check(jobs.size() == durable_.size(),
                "replayed commands give a number of jobs that differs from the table's");
   for (const auto& [number, job] : jobs)

@@ -554,7 +554,7 @@ directory = "{efs}"
         (file_system("t", "/a/../.."), "must not contain '..'"),
         (file_system("t", "/", "fs-99999999999999999"), "unknown file system"),
         (file_system("t", "/", kind="EFS"), "is of type FSxLustre"),
-        (file_system("t", "x"), "must begin with /"),
+        (file_system("t", "x"), "must start with /"),
         (file_system("t", "/") | {"InputMode": "Pipe"}, "only in File mode"),
     ):
         with pytest.raises(sagemaker.exceptions.ClientError, match=words):

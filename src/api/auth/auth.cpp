@@ -158,7 +158,7 @@ Outcome<Signer> Authenticator::check_form(const shapes::Service& service,
   Signer signer;
   signer.claim = std::move(*claim);
   if (auto failure = resolve(service, signer, now)) return std::move(*failure);
-  const auto verdict = signing::judge_form(signer.claim, policy, signer.signing_key, now);
+  const auto verdict = signing::check_form_signature(signer.claim, policy, signer.signing_key, now);
   if (auto failure = apply_verdict(verdict, service, signer, {}, now)) return std::move(*failure);
   signer.verified = true;
   return signer;
@@ -227,8 +227,8 @@ std::optional<Failure> Authenticator::check_signature(const shapes::Service& ser
                                                       const net::RequestHead& head,
                                                       const Signer& signer, Instant now) const {
   const auto& headers = head.headers.fields();
-  const auto verdict =
-      signing::judge(head.method, head.target, headers, signer.claim, signer.signing_key, now);
+  const auto verdict = signing::check_signature(head.method, head.target, headers, signer.claim,
+                                                signer.signing_key, now);
   return apply_verdict(verdict, service, signer, headers, now);
 }
 
@@ -241,7 +241,7 @@ std::optional<Failure> Authenticator::apply_verdict(signing::Verdict verdict,
                                                     Instant now) const {
   const signing::Claim& claim = signer.claim;
   switch (verdict) {
-    case signing::Verdict::good:
+    case signing::Verdict::valid:
       break;
     case signing::Verdict::skewed:
       return request_skewed(

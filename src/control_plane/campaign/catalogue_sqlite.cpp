@@ -35,7 +35,7 @@ void bind(Statement& statement, const Json& value) {
   else if (value.is_number())
     statement.bind(value.get<double>());
   else if (value.is_null())
-    statement.bind_nothing();
+    statement.bind_null();
   else
     statement.bind(value.is_string() ? value.get<std::string>() : dump(value));
 }

@@ -356,7 +356,7 @@ void CommitBatch::account(const Job* before, const Job& after) {
 void CommitBatch::forget_usages(const JobKey& queue, bool all) {
   const Duration decay = batch::decay_of(*catalog_, queue);
   for (const auto& [share, usage] : stored_usages_.of(queue))
-    if (all || (!usages_.contains(share) && domain::is_nothing(usage, decay, now_)))
+    if (all || (!usages_.contains(share) && domain::is_negligible(usage, decay, now_)))
       usages_[share] = std::nullopt;
   if (!all) return;
   for (auto& [share, usage] : usages_)

@@ -58,7 +58,7 @@ void bind_instant(Statement& statement, const std::optional<Instant>& instant) {
   if (instant) {
     statement.bind(to_milliseconds(*instant));
   } else {
-    statement.bind_nothing();
+    statement.bind_null();
   }
 }
 

@@ -98,11 +98,11 @@ bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
     note_end(ended, host);
     if (job.spec.contract != Contract::training)
       return domain::tries_again(job.spec.retry, failed, end_of(job, ended));
-    if (job.spec.spot && is_ours(host.fault.value_or(Fault::algorithm))) return true;
+    if (job.spec.spot && is_internal(host.fault.value_or(Fault::algorithm))) return true;
     const AttemptEnd end{service_end_of(ended), "", ended.exit_code};
     return domain::tries_again(job.spec.retry, failed, end);
   }
-  if (!is_ours(host.fault.value_or(Fault::algorithm))) return false;
+  if (!is_internal(host.fault.value_or(Fault::algorithm))) return false;
   if (job.spec.spot) return true;
   return failed <= job.spec.retries_max;  // `failed` includes this attempt
 }

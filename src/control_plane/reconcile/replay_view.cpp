@@ -123,7 +123,7 @@ void ReplayHistoryBuilder::count_usage(const Job& job) {
   if (ended < period_.begin - kReplayUsageBefore || ended <= attempt.started) return;
   const Duration decay = batch::decay_of(*settings_.catalog, share->queue);
   const double cpus = domain::cpus_of(attempt);
-  const domain::Usage used = domain::faded(
+  const domain::Usage used = domain::decayed(
       {domain::used_since(cpus, attempt.started, decay, ended), ended, cpus}, decay, period_.begin);
   domain::Usage& sum = usages_[*share];
   sum.cpu_seconds += used.cpu_seconds;

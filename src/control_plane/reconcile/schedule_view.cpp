@@ -432,8 +432,8 @@ void ScheduleView::set_shares(size_t index, const JobKey& queue, const Schedulin
   double ended_cpu_seconds = 0, ended_cpus = 0;
   for (auto past = usages_.lower_bound({queue, ""});
        past != usages_.end() && past->first.queue == queue; ++past)
-    if (!is_nothing(past->second, fair.decay, now_)) {
-      const Usage left = faded(past->second, fair.decay, now_);
+    if (!is_negligible(past->second, fair.decay, now_)) {
+      const Usage left = decayed(past->second, fair.decay, now_);
       used[past->first.share] += left.cpu_seconds;
       ended_cpu_seconds += left.cpu_seconds;
       ended_cpus += left.cpus;

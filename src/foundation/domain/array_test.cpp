@@ -21,7 +21,7 @@ Job array_of(uint32_t size) {
   return job;
 }
 
-TEST(Array, ItsChildrenHaveTheNumbersAfterItsOwn) {
+TEST(Array, ChildrenHaveTheNextNumbers) {
   const Job array = array_of(3);
   ASSERT_TRUE(array.is_array());
   EXPECT_EQ(last_number_of(array), 43u);
@@ -41,7 +41,7 @@ TEST(Array, ItsChildrenHaveTheNumbersAfterItsOwn) {
   }
 }
 
-TEST(Array, TheDependencyOfAChildIsArithmetic) {
+TEST(Array, ComputesTheDependenciesOfAChild) {
   Job array = array_of(3);
   array.spec.array.sequential = true;
   array.awaits_alike = {7, 20};
@@ -49,7 +49,7 @@ TEST(Array, TheDependencyOfAChildIsArithmetic) {
   EXPECT_EQ(child_of(array, 0).awaits, (Numbers{8, 21}));
   EXPECT_EQ(child_of(array, 2).awaits, (Numbers{42, 10, 23}));
   array.awaits = {3};
-  EXPECT_EQ(child_of(array, 0).awaits, (Numbers{3, 8, 21})) << "until all of it may begin";
+  EXPECT_EQ(child_of(array, 0).awaits, (Numbers{3, 8, 21})) << "until the whole array may start";
   const auto read = job_from_json(to_json(array));
   ASSERT_TRUE(read);
   EXPECT_EQ(to_json(*read), to_json(array));
@@ -67,7 +67,7 @@ TEST(Array, ChildrenOfATerminatedArrayFailForItsReason) {
   EXPECT_EQ(child.modified, from_milliseconds(5'000));
 }
 
-TEST(Array, ItsStatusShowsThatNoJobRuns) {
+TEST(Array, StageShowsThatNoChildRuns) {
   Job array = array_of(2);
   EXPECT_EQ(stage_of(array), Stage::submitted);
   array.awaits = {1};
@@ -79,7 +79,7 @@ TEST(Array, ItsStatusShowsThatNoJobRuns) {
   EXPECT_EQ(stage_of(array), Stage::failed);
 }
 
-TEST(Array, NamesOfChildren) {
+TEST(Array, ParsesNamesOfChildren) {
   const auto name = parse_child_name("4b7d:9999");
   ASSERT_TRUE(name);
   EXPECT_EQ(name->array, "4b7d");

@@ -1,5 +1,5 @@
-// Defines the texts of a channel's input mode and distribution, as AWS's API, the training contract
-// and stored records write them.
+// Defines the texts of a channel's input mode and distribution in AWS's API, in the training
+// contract and in stored records.
 #pragma once
 
 #include "base/enum_table.hpp"

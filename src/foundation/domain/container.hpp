@@ -1,5 +1,6 @@
 // Describes the program that the hosts of a group run, and the options of their containers:
-// directories, limits, devices. Only jobs in queues may set these, for each group of hosts.
+// directories, limits and devices. Only jobs in queues may set these options, for each group of
+// hosts.
 //
 // Threads: plain values. Units: bytes.
 #pragma once
@@ -18,7 +19,7 @@ namespace trainyard::domain {
 
 enum class VolumeKind {
   shared,  // a directory of the config: in `file_systems` by its id, in `volumes` by its path
-  own,     // an empty directory of this host, removed with it
+  own,     // an empty directory of this host, which is removed with the host
   memory,  // a tmpfs
 };
 
@@ -27,8 +28,9 @@ struct Volume {
   VolumeKind kind = VolumeKind::own;
   // shared: its name in the config, "fs-0123" or "/fsx"; own: the user's name for it
   std::string name;
-  std::string path;  // shared: below that directory, without slashes at its ends; "" is all of it
-  std::string destination;  // absolute, in the container
+  // shared: the path below that directory, without slashes at its ends; "": the whole directory
+  std::string path;
+  std::string destination;  // absolute path in the container
   bool read_only = false;
   int64_t bytes = 0;  // memory: its size
 };
@@ -38,7 +40,7 @@ struct ProcessLimit {
   std::string name;
   uint64_t soft = 0, hard = 0;
 };
-// True for the name of a limit of setrlimit(), in lower case.
+// Returns true for the name of a limit of setrlimit(), in lower case.
 bool is_process_limit(std::string_view name);
 
 // The options of a container in addition to its program and its share of the machine.
@@ -47,14 +49,14 @@ struct ContainerOptions {
   std::vector<ProcessLimit> limits;
   // files below /dev, at the same path in the container
   std::vector<std::string> devices;
-  std::optional<int64_t> shared_memory_bytes;  // of /dev/shm; unset: the default
-  std::string user;                            // "1000", "nobody:users"; "": the image's
+  std::optional<int64_t> shared_memory_bytes;  // size of /dev/shm; unset: the default
+  std::string user;                            // "1000", "nobody:users"; "": the user of the image
   bool read_only_root = false;
-  // True if the program runs below an init process, which forwards signals and reaps; unset: it
-  // does, unless it is an init itself.
+  // true: the program is started by an init process, which forwards signals and reaps orphans;
+  // unset: the same, unless the program is itself an init.
   std::optional<bool> init;
   std::string log_group;   // "": the default
-  std::string log_prefix;  // of its log stream's name; "": the default
+  std::string log_prefix;  // prefix of the name of its log stream; "": the default
 };
 
 // The program that a host runs.

@@ -9,9 +9,9 @@
 
 namespace trainyard::domain {
 
-// RLIMIT_RTPRIO and RLIMIT_NICE are 0, since a container with a higher priority than the machine's
-// own processes can block the machine. Locked memory cannot be reclaimed, so its limit is systemd's
-// default for services.
+// RLIMIT_RTPRIO and RLIMIT_NICE are 0, since a container with a higher priority than the processes
+// of the machine can block the machine. Locked memory cannot be reclaimed, so its limit is
+// systemd's default for services.
 inline const std::map<std::string, uint64_t> kContainerLimitsMax = {
     {"rtprio", 0}, {"nice", 0}, {"memlock", uint64_t{8} << 20}};
 

@@ -8,7 +8,7 @@
 namespace trainyard::domain {
 namespace {
 
-TEST(DeprecatedImages, TheFormerNameResolvesLikeThePresentOne) {
+TEST(DeprecatedImages, ResolvesToTheCurrentImage) {
   std::map<std::string, Image> images;
   images["trainyard/host"].note = "the host's own system";
   for (const char* name : {"trainyard/host", "trainyard/machine"}) {
@@ -19,7 +19,7 @@ TEST(DeprecatedImages, TheFormerNameResolvesLikeThePresentOne) {
   EXPECT_EQ(current_image_name("trainyard/trainer"), "trainyard/trainer");
 }
 
-TEST(DeprecatedImages, AJobsDeprecatedNamesAreFound) {
+TEST(DeprecatedImages, FindsAllDeprecatedNamesOfAJob) {
   JobSpec spec;
   spec.image = "trainyard/host";
   spec.groups.resize(1);

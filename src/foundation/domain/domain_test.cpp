@@ -10,7 +10,7 @@ namespace {
 
 using std::optional;
 
-TEST(JobState, EveryPairOfStateAndEvent) {
+TEST(JobState, AllowsExactlyTheListedTransitions) {
   using S = JobState;
   const optional<S> no;
   // Columns: place, stop, complete, fail, finish_stopped, retry.
@@ -35,7 +35,7 @@ TEST(JobState, EveryPairOfStateAndEvent) {
             "a job that is completed cannot stop");
 }
 
-TEST(AttemptState, EveryPairOfStateAndEvent) {
+TEST(AttemptState, AllowsExactlyTheListedTransitions) {
   using S = AttemptState;
   const optional<S> no;
   const optional<S> expected[4][4] = {
@@ -55,7 +55,7 @@ TEST(AttemptState, EveryPairOfStateAndEvent) {
     }
 }
 
-TEST(HostState, ForwardOnlyAndFinalForever) {
+TEST(HostState, MovesForwardOnlyAndEndsInFinalStates) {
   using S = HostState;
   for (const S from : enumerators<S>())
     for (const S to : enumerators<S>()) {
@@ -84,7 +84,7 @@ TEST(States, NamesRoundTrip) {
   EXPECT_EQ(to_string(Phase::max_runtime_exceeded), "MaxRuntimeExceeded");
 }
 
-TEST(AttemptId, EachIdHasASingleName) {
+TEST(AttemptId, HasExactlyOneText) {
   EXPECT_EQ(*parse_attempt_id("j17a1"), (AttemptId{17, 1}));
   for (const char* text : {"", "j", "j17", "17a1", "j17a", "ja1", "j0a1", "j1a0", "j017a1", "j1a1 ",
                            "j-1a1", "j1a9999999999"})
@@ -213,7 +213,7 @@ TEST(Job, JsonRoundTrips) {
   EXPECT_FALSE(again->training_end);
 }
 
-TEST(Job, TheSelectedPreferenceIsItsOnlyGroup) {
+TEST(Job, UseSelectedMakesThePreferenceTheOnlyGroup) {
   Job job = a_job();
   job.spec.groups = {{"homogeneousCluster", "ml.p4d.24xlarge", 1}};
   job.spec.preferences = {{"homogeneousCluster", "ml.p4d.24xlarge", 1},
@@ -227,7 +227,7 @@ TEST(Job, TheSelectedPreferenceIsItsOnlyGroup) {
   EXPECT_EQ(read->spec.instance_type(0), "ml.g5.xlarge");
   EXPECT_EQ(read->spec.hosts(), 8u);
   EXPECT_EQ(read->attempts[0].hosts[0].address, "10.1.0.2");
-  job.selected = 2;  // of a damaged record
+  job.selected = 2;  // as in a damaged record
   EXPECT_EQ(job_from_json(to_json(job))->spec.instance_type(0), "ml.p4d.24xlarge");
   job.selected.reset();
   job.spec.preferences.clear();
@@ -246,7 +246,7 @@ TEST(Job, MissingMembersTakeTheirDefaults) {
   EXPECT_EQ(job->attempts[0].hosts[0].share.cpus, 0);
 }
 
-TEST(Job, WrongMembersAreNamed) {
+TEST(Job, ErrorsNameInvalidMembers) {
   Json json = to_json(a_job());
   json["attempts"][0]["hosts"][0]["state"] = "asleep";
   EXPECT_EQ(job_from_json(json).error().message,
@@ -264,20 +264,20 @@ TEST(Job, WrongMembersAreNamed) {
   EXPECT_FALSE(job_from_json(json));
 }
 
-TEST(Job, RanIsWithoutItsWaits) {
+TEST(Job, RanExcludesWaits) {
   Job job = a_job();
-  EXPECT_EQ(job.ran(from_milliseconds(1500)), 300ms) << "it still runs";
+  EXPECT_EQ(job.ran(from_milliseconds(1500)), 300ms) << "still running";
   job.attempts[0].ended = from_milliseconds(1400);
   EXPECT_EQ(job.ran(from_milliseconds(9000)), 200ms);
   Attempt second;
   second.started = from_milliseconds(5000);
   job.attempts.push_back(second);
-  EXPECT_EQ(job.ran(from_milliseconds(9000)), 200ms) << "it has not begun to train";
+  EXPECT_EQ(job.ran(from_milliseconds(9000)), 200ms) << "training has not started";
   job.attempts[1].training_started = from_milliseconds(6000);
   EXPECT_EQ(job.ran(from_milliseconds(9000)), 3200ms);
 }
 
-TEST(JobSpec, MatchesTheJobsThatMayReuseItsHosts) {
+TEST(JobSpec, SameHostsMatchesJobsThatMayReuseHosts) {
   const JobSpec kept = a_job().spec;
   EXPECT_TRUE(same_hosts(kept, kept));
   const auto other = [&](auto&& change) {
@@ -299,12 +299,12 @@ TEST(JobSpec, MatchesTheJobsThatMayReuseItsHosts) {
   }));
 }
 
-TEST(JobSpec, TensorboardFilesLieBelowTheJobsName) {
+TEST(JobSpec, TensorboardUriContainsTheJobName) {
   EXPECT_EQ(tensorboard_uri("s3://b/board", "mnist"), "s3://b/board/mnist/tensorboard-output");
   EXPECT_EQ(tensorboard_uri("s3://b/", "mnist"), "s3://b/mnist/tensorboard-output");
 }
 
-TEST(JobSpec, HostsOverGroups) {
+TEST(JobSpec, CountsHostsOfAllGroups) {
   const Job job = a_job();
   EXPECT_EQ(job.spec.hosts(), 3u);
   EXPECT_EQ(job.spec.instance_type(1), "ml.m5.large");
@@ -325,7 +325,7 @@ TEST(Image, JsonRoundTrips) {
             to_json(egress_settings));
 }
 
-TEST(Image, NamesAreResolved) {
+TEST(Image, ResolvesNamesOfTheConfigAndLayouts) {
   const std::map<std::string, Image> images{{"machine", {}}};
   EXPECT_EQ(resolve_image(images, "machine")->kind, Image::Kind::machine);
   EXPECT_EQ(resolve_image(images, "oci:/images/a:latest")->source, "/images/a:latest");
@@ -338,7 +338,7 @@ TEST(Image, NamesAreResolved) {
       "containers-storage:NAME, nor HOST/NAME:TAG of a registry");
 }
 
-TEST(Image, NamesOfRegistriesAreResolved) {
+TEST(Image, ResolvesNamesOfRegistries) {
   const std::string digest = "sha256:" + std::string(64, 'a');
   struct Case {
     std::string name, source;
@@ -365,7 +365,7 @@ TEST(Image, NamesOfRegistriesAreResolved) {
   }
 }
 
-TEST(Image, TheMostSpecificKeyIsAboutAName) {
+TEST(Image, FindsTheMostSpecificKey) {
   std::map<std::string, Image> images;
   for (const char* key :
        {"pytorch-training", "pytorch-training:2.*", "pytorch-training:2.*-cpu-*", "huggingface-*",
@@ -403,7 +403,7 @@ TEST(Image, TheMostSpecificKeyIsAboutAName) {
   }
 }
 
-TEST(InstanceType, Table) {
+TEST(InstanceType, FindsTypesByName) {
   const auto found = find_instance_type("ml.m5.large");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->cpus, 2u);

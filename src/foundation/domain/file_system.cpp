@@ -34,7 +34,7 @@ Result<FileSystemSource> resolve_source(const FileSystems& file_systems,
   if (requested.writable && file_system.read_only)
     return invalid(requested.id + " is read-only here: use FileSystemAccessMode ro");
   if (!requested.path.starts_with('/'))
-    return invalid("DirectoryPath '" + shorten(requested.path, 200) + "' must begin with /");
+    return invalid("DirectoryPath '" + shorten(requested.path, 200) + "' must start with /");
   std::string path;
   bool first = true;
   for (const auto part : split(requested.path, '/')) {
@@ -52,7 +52,7 @@ Result<FileSystemSource> resolve_source(const FileSystems& file_systems,
   return requested;
 }
 
-bool may_name(const FileSystem& file_system, const Requester& requester) {
+bool may_use(const FileSystem& file_system, const Requester& requester) {
   if (file_system.users.empty() && file_system.roles.empty()) return true;
   const auto& users = file_system.users;
   if (!requester.user.empty() &&
@@ -67,11 +67,10 @@ Result<void> check_shared_directories(const FileSystems& file_systems, const Fil
                                       const JobSpec& spec, const Requester& requester) {
   const auto check = [&](const FileSystems& known, const std::string& name) -> Result<void> {
     const auto found = known.find(name);
-    if (found == known.end() || may_name(found->second, requester)) return {};
+    if (found == known.end() || may_use(found->second, requester)) return {};
     const std::string user = requester.user.empty() ? "this role" : "user " + requester.user;
     return denied(user + " may not use " + name +
-                  ": the users and roles of its table in the config do not name that user, nor the "
-                  "job's role");
+                  ": its table in the config lists neither this user nor the job's role");
   };
   for (const auto& channel : spec.channels)
     if (channel.file_system) TRY(check(file_systems, channel.file_system->id));
@@ -96,8 +95,9 @@ Result<PosixUser> parse_posix_user(std::string_view text) {
     const auto user = number(text.substr(0, colon)), group = number(text.substr(colon + 1));
     if (user && group) return PosixUser{*user, *group};
   }
-  return invalid("'" + shorten(text, 60) +
-                 "' must be \"UID:GID\", both above 0: jobs are never root there");
+  return invalid(
+      "'" + shorten(text, 60) +
+      "' must be \"UID:GID\", both above 0: jobs never access shared directories as root");
 }
 
 PosixUser posix_user_of(const PosixUsers& users, const std::string& name) {

@@ -18,7 +18,7 @@ TEST(FileSystem, PathsStayBelowTheRoot) {
   EXPECT_EQ(resolved("fs-2", "/fsx/data/fsx"), "data/fsx");
   EXPECT_EQ(resolved("fs-2", "/data"), "data");
   EXPECT_EQ(resolved("fs-2", "/fsx"), "");
-  EXPECT_EQ(resolved("fs-1", "a"), "DirectoryPath 'a' must begin with /");
+  EXPECT_EQ(resolved("fs-1", "a"), "DirectoryPath 'a' must start with /");
   EXPECT_EQ(resolved("fs-1", "/a/../b"),
             "DirectoryPath '/a/../b' must not contain '..' or a zero byte");
   EXPECT_EQ(resolved("fs-2", "/data", true), "fs-2 is read-only here: use FileSystemAccessMode ro");
@@ -36,24 +36,24 @@ TEST(FileSystem, IsUsedOnceItIsAvailable) {
             "file system fs-1 is creating: a job can use it once it is available");
 }
 
-TEST(FileSystem, IsNamedByThoseOnItsLists) {
+TEST(FileSystem, MayBeUsedByPrincipalsOnItsLists) {
   FileSystem open, of_users, of_roles;
   of_users.users = {"ada"};
   of_roles.roles = {"training", "arn:aws:iam::123456789012:role/audit"};
   const std::string training = "arn:aws:iam::123456789012:role/training";
-  EXPECT_TRUE(may_name(open, {"", {}}));
-  EXPECT_TRUE(may_name(of_users, {"ada", {""}}));
-  EXPECT_FALSE(may_name(of_users, {"eve", {"", training}}));
-  EXPECT_FALSE(may_name(of_users, {"", {"arn:aws:iam::123456789012:role/ada"}}))
+  EXPECT_TRUE(may_use(open, {"", {}}));
+  EXPECT_TRUE(may_use(of_users, {"ada", {""}}));
+  EXPECT_FALSE(may_use(of_users, {"eve", {"", training}}));
+  EXPECT_FALSE(may_use(of_users, {"", {"arn:aws:iam::123456789012:role/ada"}}))
       << "a role is not a user";
-  EXPECT_TRUE(may_name(of_roles, {"eve", {"", training}}));
-  EXPECT_TRUE(may_name(of_roles, {"eve", {"arn:aws:iam::123456789012:role/audit"}}));
-  EXPECT_FALSE(may_name(of_roles, {"training", {"", ""}})) << "a user is not a role";
-  EXPECT_TRUE(may_name(of_roles, {"eve", {"arn:aws:iam::999999999999:role/audit"}}))
-      << "the role of this account, whatever account a request names";
+  EXPECT_TRUE(may_use(of_roles, {"eve", {"", training}}));
+  EXPECT_TRUE(may_use(of_roles, {"eve", {"arn:aws:iam::123456789012:role/audit"}}));
+  EXPECT_FALSE(may_use(of_roles, {"training", {"", ""}})) << "a user is not a role";
+  EXPECT_TRUE(may_use(of_roles, {"eve", {"arn:aws:iam::999999999999:role/audit"}}))
+      << "the account of an ARN is not compared";
 }
 
-TEST(FileSystem, ListsHoldForChannelsAndVolumes) {
+TEST(FileSystem, ListsApplyToChannelsAndVolumes) {
   FileSystem closed;
   closed.users = {"ada"};
   JobSpec spec;

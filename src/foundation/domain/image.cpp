@@ -40,9 +40,9 @@ constexpr auto kEgressSettings =
     });
 
 constexpr std::string_view kDocker = "docker://";
-constexpr size_t kKnownShownMax = 12;  // in an error
+constexpr size_t kKnownShownMax = 12;  // limit of known names in an error
 
-bool is_about(std::string_view key, std::string_view name, const ImageName& parts) {
+bool key_matches(std::string_view key, std::string_view name, const ImageName& parts) {
   if (key == name) return true;
   const std::string tag = parts.tag.empty() ? "" : ":" + parts.tag;
   const std::string digest = parts.digest.empty() ? "" : "@" + parts.digest;
@@ -70,7 +70,7 @@ bool is_repository(std::string_view text) {
 }
 
 bool is_tag(std::string_view text) {
-  constexpr size_t kTagBytesMax = 128;  // the limit of registries
+  constexpr size_t kTagBytesMax = 128;  // as registries
   return text.size() <= kTagBytesMax &&
          text.find_first_not_of(
              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
@@ -146,7 +146,7 @@ const std::string* find_image_key(const std::map<std::string, Image>& images,
   };
   const std::pair<const std::string, Image>* best = nullptr;
   for (const auto& each : images)
-    if (is_about(each.first, name, parts) &&
+    if (key_matches(each.first, name, parts) &&
         (!best || rank(each.first, each.second) > rank(best->first, best->second)))
       best = &each;
   return best ? &best->first : nullptr;

@@ -1,4 +1,6 @@
-// Resolves the names of training images, by the table `images` of the configuration.
+// Resolves the names of training images by the table `images` of the configuration.
+//
+// Threads: plain values, pure functions.
 #pragma once
 
 #include <map>
@@ -13,20 +15,20 @@ namespace trainyard::domain {
 
 struct Image {
   enum class Kind {
-    machine,             // a runtime: the machine's own system, restricted by an allow-list
+    machine,             // a runtime: the file system of the machine, limited by an allow-list
     oci,                 // an OCI layout: source is "PATH:TAG"
     containers_storage,  // the storage of podman and buildah: source is the image's name
     registry,            // source is "HOST[:PORT]/NAME:TAG" or "HOST[:PORT]/NAME@sha256:DIGEST"
   };
   Kind kind = Kind::machine;
   std::string source;
-  // For runtimes: further read-only mounts, from the path in the container to the path on the
-  // machine; the entrypoint if the request has none; the variables that it needs.
+  // For runtimes: additional read-only mounts (path in the container -> path on the machine), the
+  // entrypoint if the request has none, and variables that the runtime needs.
   std::map<std::string, std::string> mounts;
   std::vector<std::string> entrypoint;
   std::map<std::string, std::string> environment;
-  std::string note;       // for users that did not choose this image; shown with the job's status
-  bool built_in = false;  // not from the config, whose entries take precedence
+  std::string note;       // shown with the job's status, for users that did not choose this image
+  bool built_in = false;  // not from the config; entries of the config take precedence
 };
 
 Json to_json(const Image&);
@@ -43,24 +45,24 @@ struct ImageName {
 };
 ImageName split_image_name(std::string_view name);
 
-// Finds the key of `images` that matches `name`; nullptr if none does. In a key '*' stands for any
-// text. A key without a tag matches all tags, and one without a registry all of AWS's registries:
-// "pytorch-training", "pytorch-training:2.*-cpu-*", "*.dkr.ecr.eu-*.amazonaws.com/mine". Keys of
-// the config take precedence over built-in ones; then the exact name wins, then the key with the
-// most text outside its stars.
+// Finds the key of `images` that matches `name`; nullptr if none matches. In a key '*' stands for
+// any text. A key without a tag matches all tags; a key without a registry matches all of AWS's
+// registries: "pytorch-training", "pytorch-training:2.*-cpu-*",
+// "*.dkr.ecr.eu-*.amazonaws.com/mine". Keys of the config take precedence over built-in ones; then
+// the exact name wins, then the key with the most text outside its stars.
 const std::string* find_image_key(const std::map<std::string, Image>& images,
                                   std::string_view name);
 
-// Resolves `name` by the matching key of `images`, else as "oci:PATH:TAG",
-// "containers-storage:NAME" or "docker://HOST/NAME:TAG", where "docker://" may be left out. Errors:
+// Resolves `name` by the matching key of `images` or, if none matches, as "oci:PATH:TAG",
+// "containers-storage:NAME" or "docker://HOST/NAME:TAG" ("docker://" may be omitted). Errors:
 // invalid, with the accepted forms.
 Result<Image> resolve_image(const std::map<std::string, Image>& images, const std::string& name);
 
-// The config's settings with which jobs reach the internet. Empty members are not set.
+// The settings of the config with which jobs access the internet. Empty members are not set.
 struct EgressSettings {
   std::vector<std::string> name_servers;
   std::string http_proxy, https_proxy, no_proxy;
-  // a file of the machine, mounted in the container and set for its clients
+  // a file on the machine, which is mounted in the container and configured for its clients
   std::string ca_bundle;
   std::string package_index;  // URL for pip
 };

@@ -8,14 +8,14 @@
 namespace trainyard::domain {
 namespace {
 
-constexpr size_t kShownMax = 10;  // patterns or directories in an error
+constexpr size_t kShownMax = 10;  // limit of patterns or directories in an error
 
 bool is_for(const ImageRule& rule, const std::string& role_arn) {
   return rule.roles.empty() || any_names_role(rule.roles, role_arn);
 }
 
-// True if a path or repository has a part "." or "..", so that it may not be below a prefix of its
-// text. Ignores a tag.
+// Returns true if a path or repository has a part "." or "..", so it may lead out of a directory
+// that is a prefix of its text. Ignores a tag.
 bool leads_upwards(std::string_view path) {
   return std::ranges::any_of(split(path, '/'), [](std::string_view part) {
     const std::string_view name = part.substr(0, part.find(':'));
@@ -23,7 +23,7 @@ bool leads_upwards(std::string_view path) {
   });
 }
 
-// The names that patterns are compared with: with and without tag or digest.
+// Returns the names with which patterns are compared: with and without tag or digest.
 std::vector<std::string> texts_of(const Image& image) {
   if (image.kind != Image::Kind::registry) return {transport_of(image)};
   const ImageName name = split_image_name(image.source);
@@ -45,7 +45,7 @@ Result<void> check_directory(const std::vector<std::string>& directories, const 
       });
   if (below) return ok();
   return denied("image 'oci:" + shorten(image.source, 200) +
-                "' is not allowed: OCI layouts may lie below " + listed(directories));
+                "' is not allowed: OCI layouts must be below " + listed(directories));
 }
 
 }  // namespace

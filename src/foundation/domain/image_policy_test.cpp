@@ -15,13 +15,13 @@ bool allows(const ImagePolicy& policy, const std::string& name, const std::strin
   return bool(checked);
 }
 
-TEST(ImagePolicy, WithoutRulesEveryImageIsAllowed) {
+TEST(ImagePolicy, WithoutRulesAllowsEveryImage) {
   for (const char* name :
        {"ghcr.io/a/b:1", "oci:/images/a:latest", "containers-storage:localhost/a"})
     EXPECT_TRUE(allows({}, name)) << name;
 }
 
-TEST(ImagePolicy, PatternsNameImages) {
+TEST(ImagePolicy, AllowsImagesByPatterns) {
   const ImagePolicy policy{{{{"ghcr.io/team/*", {}},
                              {"yard.lan:5000/train", {}},
                              {"containers-storage:localhost/*", {}}}},
@@ -50,7 +50,7 @@ TEST(ImagePolicy, PatternsNameImages) {
   for (const auto& each : cases) EXPECT_EQ(allows(policy, each.name), each.allowed) << each.name;
 }
 
-TEST(ImagePolicy, RulesAreForRoles) {
+TEST(ImagePolicy, AllowsImagesToTheRolesOfARule) {
   const ImagePolicy policy{{{{"ghcr.io/a/*", {"Trainer"}},
                              {"ghcr.io/b/*", {"arn:aws:iam::123456789012:role/other/*"}},
                              {"ghcr.io/c/*", {"Tr*", "Batch*"}}}},
@@ -65,10 +65,10 @@ TEST(ImagePolicy, RulesAreForRoles) {
             "image 'ghcr.io/b/x' is not allowed for the role '" + kRole +
                 "': the server's config allows it ghcr.io/a/*, ghcr.io/c/*");
   EXPECT_FALSE(allows({std::vector<ImageRule>(), {}}, "ghcr.io/a/x"))
-      << "an empty list allows the images of the configuration alone";
+      << "an empty list allows only the images of the configuration";
 }
 
-TEST(ImagePolicy, LayoutsLieBelowTheDirectories) {
+TEST(ImagePolicy, AllowsLayoutsBelowTheDirectories) {
   const ImagePolicy policy{{}, {{"/srv/images", "/data/"}}};
   EXPECT_TRUE(allows(policy, "oci:/srv/images/a:latest"));
   EXPECT_TRUE(allows(policy, "oci:/data/a/b:latest"));

@@ -21,7 +21,7 @@ bool is_for(const RegistryLogin& login, std::string_view user, std::string_view 
   return lists(login.users, user) || any_names_role(login.roles, role_arn);
 }
 
-// A missing list of users or roles must not mean "everyone".
+// Complete, because a missing list of users or roles must not allow all users.
 constexpr auto kLogin = complete(json_record<RegistryLogin>("login", [](auto& side, auto& login) {
   side("host", login.host);
   side("username", login.username);
@@ -42,7 +42,7 @@ Json to_json(const ImageSources& sources) { return kSources.write(sources); }
 
 Result<ImageSources> image_sources_from_json(const Json& json) {
   auto sources = kSources.read(json);
-  // The reader's text is left out, since it may show secrets.
+  // The error of the reader is omitted, because it may contain secrets.
   if (!sources) return corrupt("not a description of image sources");
   return sources;
 }

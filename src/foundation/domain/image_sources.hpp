@@ -1,8 +1,8 @@
 // Selects the login with which a job's image is pulled from its registry, and lists the directories
-// for OCI layouts. Agents read this part of the configuration from a file. It holds secrets, so
-// only the server's user may read it.
+// of OCI layouts. Agents read this part of the configuration from a file. The file contains
+// secrets, so only the server's user may read it.
 //
-// Threads: pure. Errors: denied, if no login of the registry is for the principal; corrupt, for an
+// Threads: pure. Errors: denied, if the principal may use no login of the registry; corrupt, for an
 // invalid file.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace trainyard::domain {
 
-// A login of a registry. Its lists name users, with '*' for any text, and roles (role.hpp).
-// Both empty: everyone.
+// A login of a registry. Its lists contain the users ('*': any text) and roles (role.hpp) that may
+// use it; if both are empty, all jobs may.
 struct RegistryLogin {
   std::string host;  // "registry.lan:5000"
   std::string username, password;

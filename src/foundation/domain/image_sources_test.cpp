@@ -19,7 +19,7 @@ std::string login_of(const std::string& name, const std::string& user,
   return *found ? (*found)->username : "none";
 }
 
-TEST(FindLogin, GivesTheFirstOneOfTheRegistryThatIsForTheJob) {
+TEST(FindLogin, ReturnsTheFirstLoginThatTheJobMayUse) {
   EXPECT_EQ(login_of("registry.lan:5000/a/train:v1", "ann"), "team-a");
   EXPECT_EQ(login_of("docker://registry.lan:5000/a/train:v1", "bob"), "team-b");
   EXPECT_EQ(
@@ -28,7 +28,7 @@ TEST(FindLogin, GivesTheFirstOneOfTheRegistryThatIsForTheJob) {
   EXPECT_EQ(login_of("open.lan/train:v1", "eve"), "all");
 }
 
-TEST(FindLogin, IsDeniedToOthers) {
+TEST(FindLogin, DeniesOtherPrincipals) {
   EXPECT_EQ(login_of("registry.lan:5000/a/train:v1", "eve"), "denied");
   EXPECT_EQ(login_of("registry.lan:5000/a/train:v1", ""), "denied");
   EXPECT_EQ(
@@ -38,13 +38,13 @@ TEST(FindLogin, IsDeniedToOthers) {
   EXPECT_EQ(denied.error().message.find("secret"), std::string::npos);
 }
 
-TEST(FindLogin, LeavesOtherSourcesAlone) {
+TEST(FindLogin, ReturnsNoneForOtherSources) {
   EXPECT_EQ(login_of("registry.lan:5001/a/train:v1", "eve"), "none");
   EXPECT_EQ(login_of("oci:/images/x:v1", "eve"), "none");
   EXPECT_EQ(login_of("containers-storage:localhost/x", "eve"), "none");
 }
 
-TEST(ImageSources, AreWrittenInTheirFormat) {
+TEST(ImageSources, EncodesTheDocumentedFormat) {
   const ImageSources sources = {{{"registry.lan:5000", "team-b", "secret-b", {"bob"}, {"Train*"}}},
                                 {"/images"}};
   EXPECT_EQ(dump(to_json(sources)),
@@ -54,7 +54,7 @@ TEST(ImageSources, AreWrittenInTheirFormat) {
   EXPECT_EQ(dump(to_json(ImageSources{})), R"({"logins":[],"oci_directories":[]})");
 }
 
-TEST(ImageSources, ALoginWithoutItsListsIsCorrupt) {
+TEST(ImageSources, RejectsALoginWithoutLists) {
   Json json = to_json(kSources);
   json["logins"][0].erase("users");
   const auto read = image_sources_from_json(json);
@@ -62,7 +62,7 @@ TEST(ImageSources, ALoginWithoutItsListsIsCorrupt) {
   EXPECT_EQ(read.error().message.find("secret"), std::string::npos);
 }
 
-TEST(ImageSources, AreReadAsTheyWereWritten) {
+TEST(ImageSources, DecodesToTheEncodedValue) {
   const auto read = image_sources_from_json(to_json(kSources));
   ASSERT_TRUE(read);
   EXPECT_EQ(to_json(*read), to_json(kSources));

@@ -1,4 +1,4 @@
-// Limits how many instances of a type training jobs may use at once.
+// Defines the quotas of instances that training jobs may use at once.
 //
 // Threads: plain values; pure functions.
 #pragma once
@@ -10,18 +10,18 @@
 
 namespace trainyard::domain {
 
-// The number of instances of a type that training jobs may use at once, separately for each user
-// and each region.
+// Limits the number of instances of a type that training jobs may use at once, separately for each
+// user and each region.
 struct InstanceQuota {
-  std::string user = {};    // a user's or a role's name; "": all without a quota of their own
+  std::string user = {};    // name of a user or a role; "": all without a quota of their own
   std::string region = {};  // "": all regions without a quota of their own
   std::string instance_type;
   int64_t count = 0;
 
   std::string name() const;  // "ml.m5.xlarge for training job usage", as on AWS
 };
-// Finds the quota that applies; nullptr: no limit. A quota for the principal takes precedence over
-// one for the region.
+// Returns the quota that applies; nullptr: no limit. A quota for the principal takes precedence
+// over a quota for the region.
 const InstanceQuota* quota_of(const std::vector<InstanceQuota>& quotas, std::string_view user,
                               std::string_view region, std::string_view instance_type);
 

@@ -5,7 +5,7 @@
 namespace trainyard::domain {
 namespace {
 
-TEST(InstanceQuotas, TheNearestCounts) {
+TEST(InstanceQuotas, AppliesTheMostSpecificQuota) {
   const std::vector<InstanceQuota> quotas{{"", "", "ml.m5.large", 1},
                                           {"", "eu-west-1", "ml.m5.large", 2},
                                           {"alice", "", "ml.m5.large", 3},
@@ -19,7 +19,8 @@ TEST(InstanceQuotas, TheNearestCounts) {
   EXPECT_EQ(count("carol", "eu-west-1"), 2);
   EXPECT_EQ(count("alice", "us-east-1"), 3);
   EXPECT_EQ(count("alice", "eu-west-1"), 4);
-  EXPECT_EQ(quota_of(quotas, "alice", "eu-west-1", "ml.c5.large"), nullptr) << "it is bob's";
+  EXPECT_EQ(quota_of(quotas, "alice", "eu-west-1", "ml.c5.large"), nullptr)
+      << "a quota of another user";
 }
 
 }  // namespace

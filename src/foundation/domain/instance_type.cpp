@@ -239,7 +239,7 @@ constexpr std::array kTypes = std::to_array<InstanceType>({
     {"ml.trn2.48xlarge", 192, 2048, 0},
 });
 static_assert(std::ranges::is_sorted(kTypes, {}, &InstanceType::name),
-              "find_instance_type searches by halves");
+              "find_instance_type() is a binary search");
 
 }  // namespace
 

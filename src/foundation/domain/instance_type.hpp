@@ -1,5 +1,7 @@
-// Lists AWS's instance types (ml.m5.large) with their processors, memory and GPUs, from AWS's
-// published tables.
+// Lists AWS's instance types (ml.m5.large) with their vCPUs, memory and GPUs, from AWS's published
+// tables.
+//
+// Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +21,7 @@ struct InstanceType {
 std::span<const InstanceType> instance_types();  // ordered by name
 // Returns nullopt for an unknown name.
 std::optional<InstanceType> find_instance_type(std::string_view name);
-// False: SageMaker has it for other uses only, and CreateTrainingJob rejects it.
+// Returns false if SageMaker offers the type only for other uses, so CreateTrainingJob rejects it.
 bool is_for_training(const InstanceType& type);
 
 }  // namespace trainyard::domain

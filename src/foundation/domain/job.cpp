@@ -13,7 +13,7 @@
 namespace trainyard::domain {
 namespace {
 
-// The options of jobs in queues, which are members of the spec.
+// The form of the options of jobs in queues, which are members of the spec.
 struct QueuedForm {
   using Value = JobSpec;
   static Json write(const JobSpec& spec) { return queued_json(spec); }
@@ -80,8 +80,8 @@ constexpr auto kGroup = json_record<InstanceGroup>("group", [](auto& side, auto&
   side.if_set("fittings", group.container_options, container_options_from_json);
 });
 
-// {"placed": 1763631900000, "running": 1763631901500}: short, since a gang may have thousands of
-// hosts and is written with each fact.
+// The form {"placed": 1763631900000, "running": 1763631901500}. It is short, because a gang may
+// have thousands of hosts and is written with each fact.
 struct HostStepsForm {
   using Value = std::vector<HostStep>;
   static Json write(const Value& steps) {
@@ -98,7 +98,7 @@ struct HostStepsForm {
         return invalid("host.steps." + shorten(name, 60) + " must be a whole number");
       steps.push_back({TRY(parse_host_state(name)), from_milliseconds(at.get<int64_t>())});
     }
-    std::ranges::sort(steps, {}, &HostStep::state);  // the order of a host's life
+    std::ranges::sort(steps, {}, &HostStep::state);  // order in which a host reaches its states
     return {};
   }
 };
@@ -201,7 +201,7 @@ constexpr auto kSpec = json_record<JobSpec>(
       return {};
     });
 
-// All of a job except its spec.
+// The whole job except its spec.
 constexpr auto kProgress = json_record<Job>("job", [](auto& side, auto& job) {
   side("number", job.number);
   side("key", job.key, kJobKey);
@@ -259,7 +259,7 @@ void Host::reach(HostState next, Instant at) {
   steps.push_back({next, at});
 }
 
-// Counts in an earlier version's ledger may exceed the limits, so the sum saturates.
+// The sum saturates, because counts in a ledger of an earlier version may exceed the limits.
 uint32_t JobSpec::hosts() const {
   uint32_t sum = 0;
   for (const InstanceGroup& group : groups) sum = saturating_add(sum, group.count);

@@ -28,7 +28,7 @@ Job a_running_job() {
   return job;
 }
 
-TEST(CheckLimits, OrdinaryNumbersAreWithin) {
+TEST(CheckLimits, AcceptsOrdinaryNumbers) {
   EXPECT_TRUE(check_limits(a_valid_job().spec));
   JobSpec largest = a_valid_job().spec;
   largest.groups.front().count = uint32_t(kGangHostsMax);
@@ -37,7 +37,7 @@ TEST(CheckLimits, OrdinaryNumbersAreWithin) {
   EXPECT_TRUE(check_limits(largest)) << check_limits(largest).error().message;
 }
 
-TEST(CheckLimits, HostsAreSummedInSixtyFourBits) {
+TEST(CheckLimits, SumsHostsIn64Bits) {
   JobSpec spec = a_valid_job().spec;
   spec.groups = {
       {"a", "ml.m5.large", 2147483647}, {"b", "ml.m5.large", 2147483647}, {"c", "ml.m5.large", 2}};
@@ -54,7 +54,7 @@ TEST(CheckLimits, HostsAreSummedInSixtyFourBits) {
   EXPECT_FALSE(check_limits(spec));
 }
 
-TEST(CheckLimits, PreferencesHaveLimitsOfTheirOwn) {
+TEST(CheckLimits, ChecksPreferences) {
   JobSpec spec = a_valid_job().spec;
   spec.groups = {{"a", "ml.m5.large", 1}};
   spec.preferences = {{"a", "ml.m5.large", 1}, {"a", "ml.m5.xlarge", uint32_t(kGangHostsMax)}};
@@ -118,13 +118,13 @@ TEST(CheckLimits, EveryNumberHasALimit) {
   EXPECT_FALSE(check_limits(nan));
 }
 
-TEST(CheckConsistent, SoundJobsAre) {
+TEST(CheckConsistent, AcceptsConsistentJobs) {
   EXPECT_TRUE(check_consistent(a_valid_job()));
   const auto running = check_consistent(a_running_job());
   EXPECT_TRUE(running) << running.error().message;
 }
 
-TEST(CheckConsistent, PartsThatDisagreeAreNamed) {
+TEST(CheckConsistent, NamesInconsistentParts) {
   const auto message = [](const Job& job) {
     const auto checked = check_consistent(job);
     return checked ? "sound" : checked.error().message;

@@ -36,7 +36,7 @@ constexpr auto kConsumption = json_record<Consumption>("consumption", [](auto& s
   side("quantity", each.quantity);
 });
 
-// The member of a spec's record has this name.
+// The member of the spec's record has the name "batch", which errors contain.
 constexpr auto kQueued = json_record<JobSpec>("batch", [](auto& side, auto& spec) {
   if constexpr (kReads<decltype(side)>) spec.queue.emplace();
   auto& queue = *spec.queue;

@@ -7,7 +7,7 @@
 namespace trainyard::domain {
 namespace {
 
-TEST(RetryRules, PatternsEndInAStarAndKnowNoCase) {
+TEST(RetryRules, PatternsMayEndInAStarAndIgnoreCase) {
   EXPECT_TRUE(matches("Host EC2*", "host ec2 (instance i-0a) terminated."));
   EXPECT_TRUE(matches("*", ""));
   EXPECT_TRUE(matches("137", "137"));
@@ -15,7 +15,7 @@ TEST(RetryRules, PatternsEndInAStarAndKnowNoCase) {
   EXPECT_FALSE(matches("Host EC2*", "Essential container in task exited"));
 }
 
-TEST(RetryRules, TheFirstThatHoldsDecidesAndNoneMeansAnotherAttempt) {
+TEST(RetryRules, TheFirstMatchDecidesAndOtherwiseTheJobIsRetried) {
   const RetryRule retry_on_loss{"Host EC2*", "", "", true}, exit_otherwise{"", "*", "", false};
   const RetryRule exit_on_3{"", "", "3", false}, both{"Essential*", "", "4*", false};
   const AttemptEnd lost{"Host EC2 (instance i-0a) terminated.", "", {}};
@@ -47,7 +47,7 @@ TEST(RetryRules, TheFirstThatHoldsDecidesAndNoneMeansAnotherAttempt) {
   }
 }
 
-TEST(QueuedJob, SurvivesItsRecord) {
+TEST(QueuedJob, RecordRoundTrips) {
   Job job;
   job.key = {"eu-west-1", "4b7d"};
   job.spec.groups = {{"default", "1 vCPU, 64 MiB", 1, Share{1, 64 << 20, 0}}};
@@ -71,8 +71,9 @@ TEST(QueuedJob, SurvivesItsRecord) {
   EXPECT_EQ(read->spec.group(0).share->memory_bytes, 64 << 20);
 }
 
-// The ledger and the wire have records of earlier versions, so members keep their names and places.
-TEST(QueuedJob, ItsRecordEqualsEarlierVersions) {
+// The ledger and the wire contain records of earlier versions, so members keep their names and
+// positions.
+TEST(QueuedJob, RecordEqualsThatOfEarlierVersions) {
   JobSpec spec;
   spec.groups = {{"default", "1 vCPU, 64 MiB", 1}};
   EXPECT_FALSE(to_json(spec).contains("batch"));

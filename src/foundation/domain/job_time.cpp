@@ -48,14 +48,14 @@ Instant end_of(const Job& job, Instant now) {
   return last.end.value_or(last.start);
 }
 
-// Another attempt followed, and had nothing to continue from.
+// Returns true if another attempt followed and had no checkpoint to continue from.
 bool is_lost(const Job& job, const Attempt& attempt) {
   return &attempt != &job.attempts.back() && !job.spec.checkpoint;
 }
 
-// Covers the time from the creation to the end, one interval after the other. Instants of a record
-// may be out of order, since hosts have clocks of their own: an interval never begins before the
-// end of the last one.
+// Splitter covers the time from the creation to the end by one interval after the other. Instants
+// of a record may be out of order, because hosts have different clocks; an interval never begins
+// before the end of the previous one.
 class Splitter {
  public:
   Splitter(Instant begin, Instant end) : reached_(begin), end_(std::max(begin, end)) {}
@@ -94,7 +94,7 @@ std::vector<TimeInterval> time_intervals(const Job& job, Instant now) {
     splitter.until(attempt.started, first ? TimeUse::queued : TimeUse::queued_again, 0);
     const bool open = !attempt.ended || (last && job.finished());
     const Instant ended = open ? splitter.end() : *attempt.ended;
-    // Its phases: those that end after it started. A phase may continue in the next attempt.
+    // Adds the phases that end after the attempt started. A phase may continue in the next attempt.
     TimeUse use = TimeUse::starting;
     for (; phase != job.transitions.end(); ++phase) {
       if (phase->end && *phase->end <= attempt.started) continue;

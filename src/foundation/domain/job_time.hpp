@@ -1,11 +1,10 @@
-// Accounts for every millisecond of a job's life: what it was used for, from the job's creation to
-// its end, or to now.
+// Splits the time from a job's creation to its end, or to now, into intervals by their use.
 //
-// The intervals follow each other without gaps, so their sum is the wall time, exactly. They come
-// from what a job's record has: its attempts and its phases. The time to pull the image is part of
-// `starting`, since no phase of its own is recorded. When checkpoints were saved is not recorded
-// either: the training of an attempt that another one followed is `lost` if the job has no
-// checkpoints; if it has, an unknown part of it may be lost (lost_is_known).
+// The intervals follow each other without gaps, so their sum is exactly the wall time. They are
+// computed from the attempts and phases in the job's record. The time to pull the image is part of
+// `starting`, because it is not recorded as a phase. The times of checkpoints are not recorded
+// either: if an attempt is followed by another one, its training is `lost` if the job has no
+// checkpoints; otherwise an unknown part of it may be lost (lost_is_known).
 //
 // Threads: pure functions.
 #pragma once
@@ -22,13 +21,13 @@
 namespace trainyard::domain {
 
 enum class TimeUse {
-  queued,        // until its first attempt
-  starting,      // an attempt has its machines: image, network, container
-  downloading,   // channels
+  queued,        // before the first attempt
+  starting,      // an attempt has machines, and prepares image, network and container
+  downloading,   // channels are downloaded
   training,      // the user's processes run
-  lost,          // they ran, and the next attempt had to begin again
-  uploading,     // model and output
-  interrupted,   // from an interruption to the end of its attempt: the notice, checkpoints
+  lost,          // the user's processes ran, but the next attempt had to start again
+  uploading,     // model and output are uploaded
+  interrupted,   // from an interruption to the end of its attempt: notice and checkpoints
   stopping,      // from a stop request to the end
   queued_again,  // between two attempts
 };
@@ -40,22 +39,22 @@ struct TimeInterval {
   Instant begin, end;
 };
 
-// Ensures: the first begins when the job was created; each begins where the one before it ends; the
-// last ends when the job ended, or at `now`. Empty, if that is no later than its creation.
-// `now`: in the job's own time.
+// Returns the intervals of a job; `now` is in the job's own time. Ensures: the first interval
+// begins at the creation of the job, each other one at the end of the one before it, and the last
+// one ends at the end of the job or at `now`. Empty if that is not after the creation.
 std::vector<TimeInterval> time_intervals(const Job& job, Instant now);
 
 struct JobTime {
-  std::array<Duration, kEnumerators<TimeUse>> of{};  // by use
+  std::array<Duration, kEnumerators<TimeUse>> of{};  // indexed by TimeUse
   Duration wall{};
   Duration held{};  // the part of `wall` in which attempts held machines
-  // False: some of `training` may be lost, so that the ratios are upper bounds.
+  // false: a part of `training` may be lost, so the ratios are upper bounds
   bool lost_is_known = true;
 
   Duration in(TimeUse use) const { return of[size_t(use)]; }
-  // The part of the wall time in which it trained, without lost work (ETTR); 0 without wall time.
+  // Returns training time (without lost work) / wall time (ETTR); 0 if there is no wall time.
   double effective_ratio() const;
-  // The same part of the time in which it held machines.
+  // Returns training time (without lost work) / time in which the job held machines.
   double goodput() const;
 };
 JobTime time_of(const Job& job, Instant now);

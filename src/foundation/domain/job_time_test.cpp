@@ -12,7 +12,7 @@ namespace {
 const Instant kCreated = from_milliseconds(1'763'631'900'000);
 Instant at(int64_t seconds) { return kCreated + std::chrono::seconds(seconds); }
 
-// "Queued 10, Starting 2 (1), .." in seconds, with the attempt.
+// Formats "Queued 10, Starting 2 (1), ..": uses in seconds, with the number of the attempt.
 std::string text_of(const Job& job, Instant now) {
   std::string text;
   for (const TimeInterval& interval : time_intervals(job, now)) {
@@ -31,7 +31,7 @@ Attempt attempt(uint32_t number, int64_t started, std::optional<int64_t> ended =
   return made;
 }
 
-// Phases that follow each other: each begins at the second of its name.
+// Adds phases that follow each other, each with the second of its start.
 void add_phases(Job& job, const std::vector<std::pair<Phase, int64_t>>& phases) {
   for (const auto& [phase, second] : phases) {
     if (!job.transitions.empty()) job.transitions.back().end = at(second);
@@ -39,7 +39,7 @@ void add_phases(Job& job, const std::vector<std::pair<Phase, int64_t>>& phases) 
   }
 }
 
-// Waits 10 s, starts 2 s, downloads 3 s, trains 60 s, uploads 5 s.
+// Makes a job that waited 10 s, started 2 s, downloaded 3 s, trained 60 s and uploaded 5 s.
 Job completed() {
   Job job;
   job.created = kCreated;
@@ -72,7 +72,7 @@ TEST(JobTime, CountsPhasesOfWaitingAndRunningJobs) {
   add_phases(job, {{Phase::starting, 0}});
   EXPECT_EQ(text_of(job, at(30)), "Queued 30");
   EXPECT_EQ(time_of(job, at(30)).effective_ratio(), 0);
-  EXPECT_EQ(time_of(job, at(30)).goodput(), 0) << "it has held nothing";
+  EXPECT_EQ(time_of(job, at(30)).goodput(), 0) << "held no machines";
   EXPECT_EQ(text_of(job, at(-5)), "") << "the clock was set back";
   job.state = JobState::active;
   job.attempts = {attempt(1, 30)};
@@ -81,14 +81,15 @@ TEST(JobTime, CountsPhasesOfWaitingAndRunningJobs) {
   EXPECT_EQ(text_of(job, at(100)), "Queued 30, Starting 10 (1), Training 60 (1)");
 }
 
-// The first attempt is interrupted at 50 and gone at 55; the second begins at 70.
+// Makes a job whose first attempt is interrupted at 50 and ends at 55, and whose second starts at
+// 70.
 Job interrupted(bool spot) {
   Job job;
   job.created = kCreated;
   job.state = JobState::completed;
   job.attempts = {attempt(1, 10, 55), attempt(2, 70, 120)};
   add_phases(job, {{Phase::starting, 0}, {Phase::training, 20}, {Phase::interrupted, 50}});
-  // A spot job stays Interrupted until its next attempt, another one is Starting at once.
+  // A spot job is Interrupted until its next attempt; other jobs are Starting at once.
   if (!spot) add_phases(job, {{Phase::starting, 55}});
   add_phases(job, {{Phase::starting, 70}, {Phase::training, 80}, {Phase::completed, 120}});
   if (!spot) {
@@ -132,9 +133,9 @@ TEST(JobTime, CountsPhasesOfAStoppedJob) {
   EXPECT_EQ(text_of(job, at(99)), "Queued 10, Starting 10 (1), Training 20 (1), Stopping 10 (1)");
 }
 
-// Whatever a record holds, also one with instants out of order: no gap, no overlap, and the sum is
-// the wall time.
-TEST(JobTime, TheSumIsTheWallTime) {
+// For random records, even with instants out of order, there is no gap and no overlap, and the sum
+// of the intervals is the wall time.
+TEST(JobTime, SumsToTheWallTime) {
   for (uint64_t seed = 0; seed < 20'000; ++seed) {
     SeededRandom random(seed);
     const bool ordered = random.chance(2);

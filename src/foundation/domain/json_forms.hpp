@@ -1,5 +1,5 @@
 // Defines the JSON forms (base/json_record.hpp) of a job's identifiers, which records of several
-// modules have.
+// modules use.
 //
 // Threads: constants. Errors: invalid.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace trainyard::domain {
 
-// "j17a1".
+// The form "j17a1" of an AttemptId.
 struct AttemptIdForm {
   using Value = AttemptId;
   static Json write(const AttemptId& attempt) { return attempt.text(); }
@@ -25,11 +25,11 @@ struct AttemptIdForm {
 };
 inline constexpr AttemptIdForm kAttemptIdForm;
 
-// The elements of a list of numbers.
+// The form of a number, for lists of numbers.
 template <class Number>
 struct NumberForm {
   using Value = Number;
-  std::string_view what;  // "a job"
+  std::string_view what;  // what the number identifies, for errors: "a job"
 
   static Json write(Number number) { return number; }
   Result<void> read_into(const Json& json, Number& number) const {

@@ -1,5 +1,5 @@
-// Placement names the machine of one host of a gang, and the share of the machine that the host
-// gets.
+// A Placement is the machine on which one host of a gang is placed, and the share of the machine
+// that the host gets.
 //
 // Threads: plain values.
 #pragma once

@@ -31,7 +31,7 @@ constexpr std::pair<const char*, double> kListPrices[] = {
     {"ml.p3dn.24xlarge", 35.894}, {"ml.p4d.24xlarge", 37.688}, {"ml.p5.48xlarge", 113.068},
 };
 
-// Rounds to the nearest millionth, and half a millionth up.
+// Returns the charge in millionths, rounded to the nearest; half a millionth is rounded up.
 int64_t charge(double per_hour, uint32_t instances, int64_t seconds) {
   return std::llround(per_hour * double(instances) * double(seconds) / kSecondsOfHour *
                       double(kMillionths));

@@ -22,17 +22,19 @@
 namespace trainyard::domain {
 
 struct Price {
-  double on_demand = 0;  // of one instance and hour
+  double on_demand = 0;  // per instance and hour
   double spot = 0;
 };
 
 class PriceTable {
  public:
-  // region "": all regions. A price for a region takes precedence over one for all.
+  // Sets a price; region "": all regions. A price for a region takes precedence over one for all
+  // regions.
   void set(const std::string& region, const std::string& instance_type, Price price);
   std::optional<Price> find(const std::string& region, const std::string& instance_type) const;
 
-  // The price of one host of the group; nullopt if its type, or a part of its share, has no price.
+  // Returns the price of one host of the group; nullopt if its type, or a part of its share, has no
+  // price.
   std::optional<Price> of(const std::string& region, const InstanceGroup& group) const;
 
   std::string currency = "USD";
@@ -43,9 +45,9 @@ class PriceTable {
 
 inline constexpr std::string_view kCpuPrice = "vCPU", kMemoryPrice = "GiB", kGpuPrice = "GPU";
 
-// AWS's list prices of 2023, for all regions: those of SageMaker training in us-east-1, and for
-// shares those of Fargate, which has no GPUs. Operators can set their own prices. A spot price is
-// three tenths of the price on demand, since AWS advertises savings of 60 to 90 per cent.
+// Returns AWS's list prices of 2023, for all regions: of SageMaker training in us-east-1 and, for
+// shares, of Fargate, which has no GPUs. Operators can set other prices. A spot price is three
+// tenths of the price on demand, because AWS advertises savings of 60 to 90 per cent.
 PriceTable list_prices_of_2023();
 
 inline constexpr int64_t kMillionths = 1'000'000;
@@ -53,16 +55,16 @@ inline constexpr int64_t kMillionths = 1'000'000;
 struct Cost {
   int64_t millionths = 0;             // the amount to be paid
   int64_t on_demand_millionths = 0;   // the cost of the same training without spot
-  std::vector<std::string> unpriced;  // instance types without a price, which the sums leave out
+  std::vector<std::string> unpriced;  // instance types without a price, which are not in the sums
   void add(const Cost& more);
-  // The part of the on-demand cost that spot saved: 0 to 1.
+  // Returns the part of the on-demand cost that spot saved: 0 to 1.
   double saved() const {
     return on_demand_millionths <= 0 ? 0 : 1.0 - double(millionths) / double(on_demand_millionths);
   }
 };
 
-// Both times are per host: `billable_seconds` are charged, `training_seconds` would be
-// charged on demand.
+// Computes the cost of a job. Both times are per host: `billable_seconds` are charged;
+// `training_seconds` would be charged on demand.
 Cost cost_of(const PriceTable& prices, const std::string& region,
              const std::vector<InstanceGroup>& groups, bool spot, int64_t training_seconds,
              int64_t billable_seconds);

@@ -13,14 +13,14 @@ PriceTable prices() {
   return table;
 }
 
-TEST(PriceTest, ARegionsPriceGoesBeforeOneOfNone) {
+TEST(PriceTest, APriceForARegionTakesPrecedence) {
   EXPECT_EQ(prices().find("us-east-1", "ml.m5.large")->on_demand, 0.36);
   EXPECT_EQ(prices().find("eu-west-1", "ml.m5.large")->on_demand, 0.72);
   EXPECT_EQ(prices().find("eu-west-1", "ml.g5.xlarge")->spot, 1.8);
   EXPECT_FALSE(prices().find("eu-west-1", "ml.none.large"));
 }
 
-TEST(PriceTest, CostsOfJobs) {
+TEST(PriceTest, ComputesCostsOfJobs) {
   struct Row {
     std::string about;
     std::vector<InstanceGroup> groups;
@@ -51,7 +51,7 @@ TEST(PriceTest, CostsOfJobs) {
   }
 }
 
-TEST(PriceTest, AShareIsChargedByItsParts) {
+TEST(PriceTest, ChargesAShareByItsParts) {
   PriceTable table;
   table.set("", "vCPU", {0.36, 0.18});
   table.set("", "GiB", {0.036, 0.018});
@@ -65,10 +65,10 @@ TEST(PriceTest, AShareIsChargedByItsParts) {
   EXPECT_EQ(cost_of(table, "us-east-1", {with_gpu}, false, 100, 100).millionths, 214'000);
   table.set("us-east-1", "0.5 vCPU, 2048 MiB", {7.2, 3.6});
   EXPECT_EQ(cost_of(table, "us-east-1", {half}, false, 100, 100).millionths, 400'000)
-      << "a type's own price goes before its parts'";
+      << "the price of a type takes precedence over those of its parts";
 }
 
-TEST(PriceTest, InstanceTypesWithoutAPriceAreNamedOnce) {
+TEST(PriceTest, ListsInstanceTypesWithoutAPriceOnce) {
   const Cost cost =
       cost_of(prices(), "us-east-1", {{"a", "ml.x.y", 1}, {"b", "ml.x.y", 2}}, false, 10, 10);
   EXPECT_EQ(cost.millionths, 0);
@@ -81,7 +81,7 @@ TEST(PriceTest, SavingsAreAFractionOfTheOnDemandCost) {
   EXPECT_EQ(Cost{}.saved(), 0);
 }
 
-TEST(PriceTest, MoneyShowsTwoDigitsWhereverTheyAre) {
+TEST(PriceTest, MoneyTextShowsTwoSignificantDigits) {
   EXPECT_EQ(money_text(0), "0.00");
   EXPECT_EQ(money_text(12'340'000), "12.34");
   EXPECT_EQ(money_text(1'234'560'000), "1234.56");
@@ -90,7 +90,7 @@ TEST(PriceTest, MoneyShowsTwoDigitsWhereverTheyAre) {
   EXPECT_EQ(money_text(42), "0.000042");
 }
 
-TEST(PriceTest, TheListHasCommonTrainingInstances) {
+TEST(PriceTest, ListPricesIncludeCommonTrainingInstances) {
   const PriceTable table = list_prices_of_2023();
   EXPECT_EQ(table.currency, "USD");
   EXPECT_DOUBLE_EQ(table.find("ap-south-1", "ml.m5.xlarge")->on_demand, 0.23);

@@ -8,7 +8,7 @@ namespace {
 Result<void> check(const RecordWrite& write) {
   const auto& [kind, name] = write.key;
   if (kind.empty() || name.empty() || kind.size() + name.size() > kRecordNameBytesMax)
-    return invalid("invalid record name: it has 1 to " + std::to_string(kRecordNameBytesMax) +
+    return invalid("invalid record name: it must have 1 to " + std::to_string(kRecordNameBytesMax) +
                    " bytes");
   if (!write.document) return {};
   if (!write.document->is_object())

@@ -3,7 +3,8 @@
 // them.
 //
 // Threads: plain values and pure functions.
-// Errors:  of changed(): exhausted (a limit), invalid (an empty kind or name, a document that is
+// Errors:  changed() returns exhausted (a limit) or invalid (an empty kind or name, a document that
+// is
 //          not an object).
 #pragma once
 
@@ -23,26 +24,26 @@ namespace trainyard::domain {
 using RecordKey = std::pair<std::string, std::string>;  // kind, name
 
 struct Record {
-  uint64_t revision = 1;  // of this record, incremented by each write
+  uint64_t revision = 1;  // incremented by each write of this record
   Json document;
 };
 
-// All records. `version` counts the changes since the server started; conditional changes compare
-// it.
+// All records. `version` counts the changes since the start of the server; conditional changes
+// compare it.
 struct Records {
   uint64_t version = 0;
   std::map<RecordKey, std::shared_ptr<const Record>> all;
 };
 
-// A document to store; without one, the record is removed.
+// A change of one record: stores the document, or removes the record if there is none.
 struct RecordWrite {
   RecordKey key;
   std::optional<Json> document;
 };
 
-inline constexpr size_t kRecordsMax = 50'000;         // all in memory, a few kilobytes each
+inline constexpr size_t kRecordsMax = 50'000;  // all are in memory, with a few kilobytes each
 inline constexpr size_t kRecordNameBytesMax = 1'024;  // an ARN with its path
-// of one change: a role's deletion touches a few
+// limit of one change; the deletion of a role changes a few records
 inline constexpr size_t kRecordWritesMax = 1'000;
 inline constexpr size_t kRecordBytesMax = 256 * 1024;  // five versions of a policy and its tags
 

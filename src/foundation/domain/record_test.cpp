@@ -9,7 +9,7 @@ RecordWrite put(const std::string& name, Json document) {
   return {{"user", name}, std::move(document)};
 }
 
-TEST(Records, CountTheWritesOfEachRecordAndOfAll) {
+TEST(Records, CountsWritesPerRecordAndInTotal) {
   Records records = *changed({}, {put("ann", {{"a", 1}}), put("bob", Json::object())});
   records = *changed(records, {put("ann", {{"a", 2}})});
   EXPECT_EQ(records.version, 2u);
@@ -21,7 +21,7 @@ TEST(Records, CountTheWritesOfEachRecordAndOfAll) {
   EXPECT_EQ(records.all.size(), 1u);
 }
 
-TEST(Records, HaveLimits) {
+TEST(Records, EnforcesLimits) {
   EXPECT_EQ(changed({}, {put("", Json::object())}).error().kind, Kind::invalid);
   EXPECT_EQ(changed({}, {put("ann", Json::array())}).error().kind, Kind::invalid);
   EXPECT_EQ(changed({}, {put(std::string(kRecordNameBytesMax, 'n'), Json::object())}).error().kind,
@@ -34,7 +34,7 @@ TEST(Records, HaveLimits) {
             Kind::exhausted);
 }
 
-TEST(Records, AreReadBack) {
+TEST(RecordWrite, JsonRoundTrips) {
   const RecordWrite write = put("ann", {{"a", 1}});
   const auto read = record_write_from_json(to_json(write));
   ASSERT_TRUE(read);

@@ -7,8 +7,7 @@
 namespace trainyard::domain {
 namespace {
 
-// "arn:aws:iam::123456789012:role/team/trainer" -> "role/team/trainer": the ARN without its
-// account.
+// Converts "arn:aws:iam::123456789012:role/team/trainer" to "role/team/trainer".
 std::string_view without_account(std::string_view arn) { return arn.substr(arn.rfind(':') + 1); }
 
 }  // namespace
@@ -17,7 +16,7 @@ std::string_view role_name(std::string_view role) { return role.substr(role.rfin
 
 bool names_role(std::string_view entry, std::string_view role_arn) {
   if (role_arn.empty()) return false;
-  // "role*" is a pattern of names, not the beginning of each ARN's "role/".
+  // "role*" is a pattern of names, and must not match the "role/" of every ARN.
   if (entry.find(':') == entry.npos && !entry.starts_with("role/"))
     return matches_pattern(entry, role_name(role_arn));
   return matches_pattern(without_account(entry), without_account(role_arn));

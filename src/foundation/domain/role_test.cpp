@@ -9,13 +9,13 @@
 namespace trainyard::domain {
 namespace {
 
-// The role `lab`, as requests write it: with this server's account, with that of AWS's examples,
-// with any other.
+// ARNs of the role `lab` in requests: with the account of this server, with that of AWS's examples,
+// and with any other account.
 const std::string kWritten[] = {"arn:aws:iam::111122223333:role/lab",
                                 "arn:aws:iam::123456789012:role/lab",
                                 "arn:aws:iam::999999999999:role/lab"};
 
-TEST(Role, IsNamedByNameAndByArn) {
+TEST(Role, MatchesEntriesByNameAndByArn) {
   const struct {
     const char* entry;
     const char* role;
@@ -53,13 +53,13 @@ TEST(Role, EachListIgnoresTheAccountOfARole) {
     const ImagePolicy policy{{{{"registry.lan/*", {entry}}}}, {}};
     const ImageSources sources{{{"registry.lan", "team", "secret", {}, {entry}}}, {}};
     for (const std::string& role : kWritten) {
-      EXPECT_TRUE(may_name(file_system, {"", {role}})) << entry << " " << role;
+      EXPECT_TRUE(may_use(file_system, {"", {role}})) << entry << " " << role;
       EXPECT_TRUE(check_image(policy, image, "registry.lan/train:1", role)) << entry << " " << role;
       EXPECT_TRUE(find_login(sources, image, "", role)) << entry << " " << role;
     }
     for (const std::string other :
          {"arn:aws:iam::111122223333:role/labs", "arn:aws:iam::999999999999:role/x/lab"}) {
-      EXPECT_FALSE(may_name(file_system, {"", {other}})) << entry << " " << other;
+      EXPECT_FALSE(may_use(file_system, {"", {other}})) << entry << " " << other;
       EXPECT_FALSE(check_image(policy, image, "registry.lan/train:1", other))
           << entry << " " << other;
       EXPECT_FALSE(find_login(sources, image, "", other)) << entry << " " << other;

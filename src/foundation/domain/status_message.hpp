@@ -1,5 +1,5 @@
-// Joins the message of a job's transition and the notes that views append to it, and splits them
-// again for views that show a note on its own.
+// Appends notes to the message of a job's transition, and removes them again for views that show a
+// note separately.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -9,11 +9,11 @@
 
 namespace trainyard::domain {
 
-// Returns the message, followed by `note` as a sentence of its own. Either may be empty.
+// Returns the message, followed by `note` as a separate sentence. Either may be empty.
 std::string with_note(std::string message, std::string_view note);
 
-// Returns what with_note(message, note) was made from, except for a period that it may have added;
-// a message that does not end with the note is returned as it is.
+// Returns the message without the note at its end, which with_note() appended. A period that
+// with_note() added may remain. A message that does not end with the note is returned unchanged.
 std::string without_note(std::string message, std::string_view note);
 
 }  // namespace trainyard::domain

@@ -16,15 +16,15 @@ double seconds(Duration duration) {
 
 }  // namespace
 
-Usage faded(const Usage& usage, Duration decay, Instant now) {
-  CHECK(decay > Duration{}, "a line's decay time is more than nothing");
+Usage decayed(const Usage& usage, Duration decay, Instant now) {
+  CHECK(decay > Duration{}, "the decay time is positive");
   const double left = std::exp(-seconds(now - usage.at) / seconds(decay));
   return {usage.cpu_seconds * left, std::max(usage.at, now), usage.cpus * left};
 }
 
 double used_since(double cpus, Instant since, Duration decay, Instant now) {
-  CHECK(decay > Duration{}, "a line's decay time is more than nothing");
-  // The integral over the decayed usage of each moment.
+  CHECK(decay > Duration{}, "the decay time is positive");
+  // The integral of the decayed usage over the time from `since` to `now`.
   return cpus * seconds(decay) * -std::expm1(-seconds(now - since) / seconds(decay));
 }
 
@@ -47,21 +47,21 @@ std::optional<Usage> usage_after(const std::optional<Usage>& present, const Job*
   const Attempt* was = before ? before->attempt() : nullptr;
   if (!was || was->number != ended->number || was->state == AttemptState::ended)
     return std::nullopt;
-  // Agents may report the ends of a share's attempts out of order, so the sum is for the later
-  // instant.
+  // Ends of attempts may be reported out of order, so both usages are decayed to the later instant.
   const Instant end = after.control_time(*ended->ended);
   const Instant at = present ? std::max(present->at, end) : end;
   const double cpus = cpus_of(*ended);
-  Usage sum = faded({used_since(cpus, ended->started, decay, *ended->ended), end, cpus}, decay, at);
+  Usage sum =
+      decayed({used_since(cpus, ended->started, decay, *ended->ended), end, cpus}, decay, at);
   if (!present) return sum;
-  const Usage before_it = faded(*present, decay, at);
+  const Usage before_it = decayed(*present, decay, at);
   sum.cpu_seconds += before_it.cpu_seconds;
   sum.cpus += before_it.cpus;
   return sum;
 }
 
-bool is_nothing(const Usage& usage, Duration decay, Instant now) {
-  return faded(usage, decay, now).cpu_seconds < kNothingCpuSeconds;
+bool is_negligible(const Usage& usage, Duration decay, Instant now) {
+  return decayed(usage, decay, now).cpu_seconds < kNothingCpuSeconds;
 }
 
 }  // namespace trainyard::domain

@@ -9,7 +9,7 @@
 namespace trainyard::os {
 namespace {
 
-// An entry of a directory service has some hundred bytes.
+// An entry of a directory service has a few hundred bytes.
 constexpr size_t kEntryBytesMax = 64 << 10;
 
 template <class Find>
@@ -23,7 +23,7 @@ Result<Account> look_up(const std::string& what, Find find) {
   if (found != nullptr) return Account{entry.pw_name, entry.pw_uid, entry.pw_gid};
   // These numbers too mean that no source has the account.
   if (error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM)
-    return not_found("this machine has no account " + what);
+    return not_found("account " + what + " not found on this machine");
   Error fault = from_errno("looking up the account " + what, error);
   fault.kind = Kind::unavailable;
   return fault;

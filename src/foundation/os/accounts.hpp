@@ -1,5 +1,5 @@
-// Looks up Unix accounts of this machine, in all sources that it is configured to use (files, LDAP,
-// SSSD: nsswitch.conf).
+// Looks up Unix accounts of this machine in all sources that nsswitch.conf names (files, LDAP,
+// SSSD).
 //
 // Threads: callable from anywhere. Errors: not_found, unavailable (a source does not answer).
 #pragma once
@@ -18,7 +18,7 @@ struct Account {
 
 Result<Account> find_account(const std::string& name);
 Result<Account> find_account(uint32_t user_id);
-// Returns the number of the user as whom this process runs.
+// Returns the effective user ID of this process.
 uint32_t own_user_id();
 
 }  // namespace trainyard::os

@@ -6,7 +6,7 @@
 namespace trainyard::os {
 namespace {
 
-TEST(Accounts, AreFoundByNameAndByNumber) {
+TEST(Accounts, FindsAccountsByNameAndNumber) {
   const auto root = find_account("root");
   ASSERT_TRUE(root) << root.error().message;
   EXPECT_EQ(root->user_id, 0u);
@@ -14,7 +14,7 @@ TEST(Accounts, AreFoundByNameAndByNumber) {
   EXPECT_EQ(own_user_id(), ::geteuid());
 }
 
-TEST(Accounts, UnknownAccountsAreNotFound) {
+TEST(Accounts, ReportsUnknownAccountsAsNotFound) {
   EXPECT_EQ(find_account("no-such-account").error().kind, Kind::not_found);
   EXPECT_EQ(find_account(4'000'000'000u).error().kind, Kind::not_found);
 }

@@ -15,10 +15,10 @@
 namespace trainyard::os {
 namespace {
 
-// Headers before Linux 5.14 lack it.
-constexpr uint64_t kNoSymbolicLinks = 0x00200000;  // MOUNT_ATTR_NOSYMFOLLOW
+// MOUNT_ATTR_NOSYMFOLLOW, which headers before Linux 5.14 lack
+constexpr uint64_t kNoSymbolicLinks = 0x00200000;
 
-// Bounds the retries against a job that makes and removes a file repeatedly.
+// limit of retries, in case a job makes and removes a file repeatedly
 constexpr int kCreateTriesMax = 100;
 
 constexpr uint64_t kNoLinks = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
@@ -40,14 +40,14 @@ Result<File> open_beneath(const File& directory, const std::string& path, uint64
   return from_errno(path);
 }
 
-// Opens `path` for inspection, and then with `flags`.
+// Opens `path` with `flags`, after checking that it has the type `type`.
 Result<File> open_of_type(const File& directory, const std::string& path, mode_t type, int flags) {
   const File found = TRY(open_beneath(directory, path, O_PATH));
   struct stat status = {};
   if (::fstat(found.descriptor(), &status) != 0) return from_errno(path);
   if ((status.st_mode & S_IFMT) != type)
     return invalid(path + (type == S_IFREG ? ": not a regular file" : ": not a FIFO"));
-  // This link of the kernel leads to the inspected file, even if its name changes meanwhile.
+  // This link in /proc leads to the inspected file, even if its name has been changed meanwhile.
   const std::string itself = "/proc/self/fd/" + std::to_string(found.descriptor());
   int descriptor;
   do descriptor = ::open(itself.c_str(), flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -56,8 +56,8 @@ Result<File> open_of_type(const File& directory, const std::string& path, mode_t
   return File(descriptor);
 }
 
-// Clones the mount of the directory, with the directory as its root. Nothing if that is not
-// possible here.
+// Clones the mount of the directory, with the directory as its root. Returns an empty File if the
+// kernel or the privileges of this process do not permit that.
 File clone_mount(const File& directory) {
   File mount(int(::syscall(SYS_open_tree, directory.descriptor(), "",
                            AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
@@ -73,8 +73,8 @@ File clone_mount(const File& directory) {
 Result<File> confined(File directory) {
   const File mount = clone_mount(directory);
   if (!mount) return directory;
-  // The mount stays while a file in it is open, although it is no longer in any namespace once
-  // `mount` is closed.
+  // The mount exists while a file in it is open, although it is in no namespace after `mount` is
+  // closed.
   return open_beneath(mount, "", O_RDONLY | O_DIRECTORY);
 }
 
@@ -113,7 +113,7 @@ Result<File> create_file_beneath(const File& directory, const std::string& path,
       return from_errno(path);
     return file;
   }
-  return unavailable(path + ": gave up, since it is made and removed repeatedly");
+  return unavailable(path + ": gave up, because it is made and removed repeatedly");
 }
 
 Result<File> open_fifo_beneath(const File& directory, const std::string& path, FifoEnd end) {

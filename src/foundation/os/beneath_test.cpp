@@ -30,11 +30,11 @@ int try_open(const File& directory, const char* path, int flags) {
   return file ? 0 : errno;
 }
 
-// These calls have no RESOLVE flags: the directory's own mount confines them.
+// Tests calls without RESOLVE flags, which are confined by the mount of the directory.
 class ConfinedDirectory : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "mounts are root's";
+    if (::geteuid() != 0) GTEST_SKIP() << "mounting needs root";
     ASSERT_TRUE(make_directories(path_));
     ASSERT_TRUE(write_file(outside_ + "/secret", "secret", 0600));
     auto opened = open_confined_directory(path_);
@@ -48,7 +48,7 @@ class ConfinedDirectory : public ::testing::Test {
   File directory_;
 };
 
-TEST_F(ConfinedDirectory, HasNothingAboveIt) {
+TEST_F(ConfinedDirectory, HasNoParent) {
   const File above(::openat(directory_.descriptor(), "..", O_PATH | O_CLOEXEC));
   ASSERT_TRUE(bool(above));
   EXPECT_EQ(inode_of(above), inode_of(directory_));
@@ -74,7 +74,7 @@ TEST_F(ConfinedDirectory, FollowsNoLinks) {
 TEST_F(ConfinedDirectory, OpensNoDeviceFiles) {
   ASSERT_EQ(::mknodat(directory_.descriptor(), "null", S_IFCHR | 0666, makedev(1, 3)), 0);
   EXPECT_EQ(try_open(directory_, "null", O_RDONLY), EACCES);
-  // Also not through the descriptor by which an inspected path is opened.
+  // It cannot be opened through the descriptor of an inspected path either.
   const File found(::openat(directory_.descriptor(), "null", O_PATH | O_CLOEXEC));
   const File opened(
       ::open(("/proc/self/fd/" + std::to_string(found.descriptor())).c_str(), O_RDONLY));
@@ -87,7 +87,7 @@ TEST_F(ConfinedDirectory, IsASeparateMountOfTheSameDirectory) {
   ASSERT_TRUE(file) << file.error().message;
   ASSERT_TRUE(write_file_beneath(directory_, "made", "by descriptor"));
   EXPECT_EQ(*read_file(path_ + "/made", 100), "by descriptor");
-  // Another one of the same directory is another mount.
+  // Opening the same directory again makes another mount.
   const auto again = open_confined_directory(path_);
   ASSERT_TRUE(again);
   EXPECT_EQ(::linkat(directory_.descriptor(), "made", again->descriptor(), "linked", 0), -1);

@@ -22,16 +22,16 @@
 namespace trainyard::os {
 namespace {
 
-// Directories that remove_all holds open at once; deeper ones are moved to the top first. Small
-// compared to the usual limit of 1,024 descriptors, and deeper than usual trees.
+// limit of directories that remove_all has open at once; deeper ones are moved to the top first.
+// Small compared to the usual limit of 1,024 descriptors, and more than the depth of usual trees.
 constexpr int kOpenDirectoriesMax = 64;
-// Times that remove_all reads one directory again while other processes add to it, or deep trees
-// are moved up into it.
+// limit of repeated reads of a directory by remove_all while other processes add entries, or while
+// deep trees are moved into it
 constexpr int kPassesMax = 10'000;
-// Times that a lock file may be replaced between opening and locking it.
+// limit of retries if a lock file is replaced between opening and locking it
 constexpr int kLockTriesMax = 100;
-constexpr size_t kUnsizedBytes =
-    4096;  // read at first of files of /proc, most of which are smaller
+// first read of a file of unknown size: most files of /proc are smaller
+constexpr size_t kUnsizedBytes = 4096;
 
 Result<File> open_file(const std::string& path, int flags, unsigned mode = 0) {
   int descriptor;
@@ -42,12 +42,12 @@ Result<File> open_file(const std::string& path, int flags, unsigned mode = 0) {
 }
 
 Result<void> close_checked(File file, const std::string& path) {
-  // Some file systems report a full disk only here.
+  // Some file systems report a full disk only in close().
   if (::close(file.release()) != 0 && errno != EINTR) return from_errno("closing " + path);
   return ok();
 }
 
-// "a/b/" -> {"a", "b"}; "b" -> {".", "b"}; "/b" -> {"/", "b"}.
+// Splits "a/b/" into {"a", "b"}, "b" into {".", "b"}, and "/b" into {"/", "b"}.
 std::pair<std::string, std::string> parent_and_name(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   const size_t slash = path.rfind('/');
@@ -55,8 +55,8 @@ std::pair<std::string, std::string> parent_and_name(std::string path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-// Opens a directory without following a link or entering a mount (also bind mounts of the same file
-// system, which have the same device number).
+// Opens a directory without following a link or entering a mount, even a bind mount of the same
+// file system, which has the same device number.
 int open_directory_beneath(int parent, const char* name) {
   open_how how = {};
   how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -67,7 +67,7 @@ int open_directory_beneath(int parent, const char* name) {
   return int(descriptor);
 }
 
-// A directory's mode may deny its owner; an owner who may remove it may change its mode first.
+// Opens a directory to remove its entries. If its mode denies that to the owner, changes the mode.
 int open_for_removal(int parent, const char* name) {
   const int descriptor = open_directory_beneath(parent, name);
   if (descriptor >= 0) {
@@ -84,8 +84,8 @@ int open_for_removal(int parent, const char* name) {
   return open_directory_beneath(parent, name);
 }
 
-// Removes the contents of one tree. Continues after files that it cannot remove, and remembers the
-// first one.
+// TreeRemoval removes the content of one tree. It continues after files that it cannot remove, and
+// remembers the first of them.
 class TreeRemoval {
  public:
   TreeRemoval(int top, std::string path) : top_(top), path_(std::move(path)) {}
@@ -104,7 +104,7 @@ class TreeRemoval {
     if (!first_) first_ = from_errno("removing " + path_);
   }
 
-  // Takes over `descriptor`.
+  // Owns `descriptor` from now on.
   void empty_directory(int descriptor, int depth) {
     const std::unique_ptr<DIR, Closer> directory(descriptor < 0 ? nullptr
                                                                 : ::fdopendir(descriptor));
@@ -113,8 +113,8 @@ class TreeRemoval {
       if (descriptor >= 0) ::close(descriptor);
       return;
     }
-    // Repeated whenever an entry was removed, since a stream may miss entries that are added (or
-    // moved up) while it is read.
+    // Reads the directory again after each pass that removed an entry, because a pass may miss
+    // entries that are added or moved up meanwhile.
     bool progress = true;
     for (int pass = 0; progress && pass < kPassesMax; pass++) {
       ::rewinddir(directory.get());
@@ -130,7 +130,7 @@ class TreeRemoval {
     }
   }
 
-  // True if the entry was removed from here.
+  // Returns true if the entry was removed from this directory.
   bool remove_entry(int parent, const std::string& name, bool is_directory, int depth) {
     if (!is_directory) {
       if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return true;
@@ -190,7 +190,7 @@ void File::close() {
 }
 
 Result<std::string> read_file(const std::string& path, size_t bytes_max) {
-  // Without O_NONBLOCK, opening a pipe in its place would wait for a writer.
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
   const File file = TRY(open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   struct stat status;
   if (::fstat(file.descriptor(), &status) != 0) return from_errno("reading " + path);
@@ -246,7 +246,7 @@ Result<void> write_file(const std::string& path, std::string_view bytes, unsigne
 
 Result<void> make_directories(const std::string& path, unsigned mode) {
   if (path.empty()) return invalid("making a directory: the path is empty");
-  // Usually it exists, or its parent does.
+  // Usually the directory or its parent exists.
   if (::mkdir(path.c_str(), mode) == 0) return ok();
   struct stat present;
   if (errno == EEXIST && ::stat(path.c_str(), &present) == 0 && S_ISDIR(present.st_mode))
@@ -256,7 +256,7 @@ Result<void> make_directories(const std::string& path, unsigned mode) {
     if (::mkdir(part.c_str(), mode) != 0) {
       const int why = errno;
       struct stat status;
-      // A parent may be unwritable and even unreadable for us, as long as it exists.
+      // A parent only needs to exist; this process need not be able to write or read it.
       if (::stat(part.c_str(), &status) != 0) return from_errno("making directory " + part, why);
       if (!S_ISDIR(status.st_mode)) return from_errno("making directory " + part, EEXIST);
     }
@@ -314,8 +314,8 @@ Result<std::vector<std::string>> list_directory(const std::string& path) {
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-// The lock belongs to the open file description: unlike classic POSIX locks it also excludes within
-// the process, and unlike flock() it can be queried without being taken for a moment.
+// Uses a lock of the open file description. Unlike classic POSIX locks it excludes other holders in
+// the same process, and unlike flock() it can be queried without being taken.
 Result<FileLock> FileLock::take(const std::string& path) {
   for (int attempt = 0; attempt < kLockTriesMax; attempt++) {
     File file = TRY(open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600).in("locking"));
@@ -328,7 +328,7 @@ Result<FileLock> FileLock::take(const std::string& path) {
                       (process.empty() ? "another process" : "process " + shorten(process, 32)) +
                       ": wait until it ends, or stop it");
     }
-    // The file may have been removed between opening and locking; a lock on a removed file excludes
+    // The file may have been removed between opening and locking. A lock on a removed file excludes
     // no process.
     struct stat ours, named;
     if (::fstat(file.descriptor(), &ours) != 0) return from_errno("locking " + path);
@@ -337,14 +337,14 @@ Result<FileLock> FileLock::take(const std::string& path) {
       continue;
     const std::string process = std::to_string(::getpid()) + "\n";
     TRY(write_whole(file, process, path));
-    // Not truncated before: file systems treat a file that is truncated and written again as
-    // precious, and begin to flush it when it is closed.
+    // Written before it is truncated: file systems flush a file at its close if it was truncated
+    // and then written.
     if (ours.st_size > off_t(process.size()) &&
         ::ftruncate(file.descriptor(), off_t(process.size())) != 0)
       return from_errno("locking " + path);
     return FileLock(std::move(file));
   }
-  return unavailable("locking " + path + ": gave up, since it is replaced repeatedly");
+  return unavailable("locking " + path + ": gave up, because the file is replaced repeatedly");
 }
 
 Result<FileLock> FileLock::take_after_death(const std::string& path, Duration at_most) {
@@ -356,8 +356,7 @@ Result<FileLock> FileLock::take_after_death(const std::string& path, Duration at
   return gone ? take_within(path, at_most) : std::move(lock);
 }
 
-// Only the blocking call notices when a lock of another process is released, and it has no
-// deadline: so it is polled.
+// Polls, because the call that waits for the release of a lock has no deadline.
 Result<FileLock> FileLock::take_within(const std::string& path, Duration at_most) {
   constexpr Duration kPause = 5ms;
   const auto deadline = std::chrono::steady_clock::now() + at_most;
@@ -387,8 +386,8 @@ FileLock& FileLock::operator=(FileLock&& other) noexcept {
 
 void FileLock::release() {
   if (!file_) return;
-  // Explicitly, since a child that is just being started may hold a copy of the descriptor for a
-  // moment longer.
+  // Unlocks explicitly, because a child that is just being started may have a copy of the
+  // descriptor for a moment longer.
   struct flock lock = whole_file();
   lock.l_type = F_UNLCK;
   ::fcntl(file_.descriptor(), F_OFD_SETLK, &lock);

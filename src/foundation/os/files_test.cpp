@@ -43,7 +43,7 @@ TEST_F(FilesTest, DurableWritingReplacesALinkAndLeavesItsTarget) {
   EXPECT_EQ(*read_file(at("link")), "new");
 }
 
-TEST_F(FilesTest, AFailedWriteKeepsTheOldContentAndNoNeighbour) {
+TEST_F(FilesTest, AFailedWriteKeepsTheOldContentAndLeavesNoTemporaryFile) {
   ASSERT_TRUE(make_directories(at("taken/below")));
   const auto written = write_file_durably(at("taken"), "x");  // a directory cannot be renamed over
   ASSERT_FALSE(written);
@@ -53,7 +53,7 @@ TEST_F(FilesTest, AFailedWriteKeepsTheOldContentAndNoNeighbour) {
 }
 
 // A limit on file size simulates the full disk: write() fails part-way through.
-TEST_F(FilesTest, AFullDiskKeepsTheOldContentAndNoNeighbour) {
+TEST_F(FilesTest, AFullDiskKeepsTheOldContentAndLeavesNoTemporaryFile) {
   ASSERT_TRUE(write_file_durably(at("x"), "old"));
   const pid_t child = ::fork();
   if (child == 0) {
@@ -69,7 +69,7 @@ TEST_F(FilesTest, AFullDiskKeepsTheOldContentAndNoNeighbour) {
   EXPECT_EQ(*list_directory(directory.path()), std::vector<std::string>{"x"});
 }
 
-TEST_F(FilesTest, ReadingHasALimitAndNeverWaits) {
+TEST_F(FilesTest, ReadingHasALimitAndNeverBlocks) {
   ASSERT_TRUE(write_file(at("x"), "12345"));
   EXPECT_EQ(*read_file(at("x"), 5), "12345");
   EXPECT_EQ(read_file(at("x"), 4).error().kind, Kind::exhausted);
@@ -81,7 +81,7 @@ TEST_F(FilesTest, ReadingHasALimitAndNeverWaits) {
   EXPECT_EQ(read_file("/proc/self/status", 10).error().kind, Kind::exhausted);
 }
 
-TEST_F(FilesTest, DirectoriesAreMadeOnce) {
+TEST_F(FilesTest, MakesMissingDirectories) {
   ASSERT_TRUE(make_directories(at("a/b/c"), 0700));
   ASSERT_TRUE(make_directories(at("a/b/c/"), 0700));
   EXPECT_EQ(mode_of(at("a/b")), 0700u);
@@ -108,10 +108,10 @@ TEST_F(FilesTest, RemovingDoesNotFollowLinks) {
   EXPECT_EQ(remove_all(at("..")).error().kind, Kind::invalid);
 }
 
-TEST_F(FilesTest, RemovingGoesAsDeepAsTheTree) {
+TEST_F(FilesTest, RemovesTreesOfAnyDepth) {
   ASSERT_TRUE(make_directories(at("tree/.removing-0")));
   int descriptor = ::open(at("tree").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  constexpr int kDepth = 3000;  // its path is longer than PATH_MAX, its depth more than descriptors
+  constexpr int kDepth = 3000;  // its path exceeds PATH_MAX, its depth the limit of descriptors
   for (int i = 0; i < kDepth; i++) {
     ASSERT_EQ(::mkdirat(descriptor, "a-directory", 0700), 0);
     const int next = ::openat(descriptor, "a-directory", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -124,7 +124,7 @@ TEST_F(FilesTest, RemovingGoesAsDeepAsTheTree) {
   EXPECT_FALSE(exists(at("tree")));
 }
 
-TEST_F(FilesTest, RemovingOpensDirectoriesThatDenyTheirOwner) {
+TEST_F(FilesTest, RemovesDirectoriesThatDenyTheirOwner) {
   ASSERT_TRUE(make_directories(at("tree/closed/below")));
   ASSERT_EQ(::chmod(at("tree/closed/below").c_str(), 0), 0);
   ASSERT_EQ(::chmod(at("tree/closed").c_str(), 0), 0);
@@ -137,7 +137,7 @@ TEST_F(FilesTest, RemovingStopsAtMounts) {
   ASSERT_TRUE(make_directories(at("tree/mount")));
   ASSERT_TRUE(make_directories(at("tree/other")));
   if (::mount(at("mounted").c_str(), at("tree/mount").c_str(), nullptr, MS_BIND, nullptr) != 0)
-    GTEST_SKIP() << "may not mount here";
+    GTEST_SKIP() << "mounting is not permitted";
   const auto removed = remove_all(at("tree"));
   const auto mount_itself = remove_all(at("tree/mount"));
   ::umount2(at("tree/mount").c_str(), MNT_DETACH);
@@ -165,7 +165,7 @@ TEST_F(FilesTest, ALockExcludesWithinTheProcess) {
   EXPECT_TRUE(FileLock::take(at("lock")));
 }
 
-TEST_F(FilesTest, ALockIsSeenFromAnotherProcessAndEndsWithItsHolder) {
+TEST_F(FilesTest, ALockExcludesOtherProcessesUntilItsHolderEnds) {
   int to_child[2], from_child[2];
   ASSERT_EQ(::pipe(to_child), 0);
   ASSERT_EQ(::pipe(from_child), 0);
@@ -193,7 +193,7 @@ TEST_F(FilesTest, ALockIsSeenFromAnotherProcessAndEndsWithItsHolder) {
   for (const int end : {to_child[0], to_child[1], from_child[0], from_child[1]}) ::close(end);
 }
 
-TEST_F(FilesTest, WaitsForALockOfADeadProcesssChild) {
+TEST_F(FilesTest, TakeAfterDeathWaitsForTheChildOfADeadHolder) {
   const pid_t parent = ::fork();
   if (parent == 0) {
     const auto lock = FileLock::take(at("lock"));
@@ -206,15 +206,15 @@ TEST_F(FilesTest, WaitsForALockOfADeadProcesssChild) {
   int status = 0;
   ::waitpid(parent, &status, 0);
   ASSERT_EQ(status, 0);
-  ASSERT_FALSE(FileLock::take(at("lock"))) << "its child holds it";
+  ASSERT_FALSE(FileLock::take(at("lock"))) << "the child holds it";
   const auto lock = FileLock::take_after_death(at("lock"), 60s);
   EXPECT_TRUE(lock);
   const auto refused = FileLock::take_after_death(at("lock"), 60s);
-  ASSERT_FALSE(refused) << "at once: this process is alive";
+  ASSERT_FALSE(refused) << "fails at once, because the holder is alive";
   EXPECT_EQ(refused.error().kind, Kind::conflict);
 }
 
-TEST_F(FilesTest, AMovedLockIsHeldOnce) {
+TEST_F(FilesTest, MovingALockKeepsItLocked) {
   auto first = FileLock::take(at("one"));
   auto second = FileLock::take(at("two"));
   ASSERT_TRUE(first && second);

@@ -14,8 +14,8 @@ std::string rotated(const std::string& path, int64_t number) {
   return path + "." + std::to_string(number);
 }
 
-// The bytes of a regular file; nothing for a pipe or a device. Read from the descriptor, since
-// other programs may cut the file.
+// Returns the size of a regular file; nullopt for a pipe or a device. The descriptor is queried,
+// because other programs may truncate the file.
 std::optional<uint64_t> size_of(const File& file) {
   struct stat status = {};
   if (::fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
@@ -89,7 +89,7 @@ Result<void> LogFile::rotate() {
   }
   const auto moved = disk_.rename(settings_.path, rotated(settings_.path, 1));
   if (!moved && moved.error().kind != Kind::not_found) return moved;
-  // If this fails, the open file is written further, under its new name.
+  // If this fails, lines are written to the open file under its new name.
   File file = TRY(open_file());
   file_ = std::move(file);
   rotate_at_bytes_ = settings_.bytes_max;

@@ -1,10 +1,10 @@
 // LogFile appends lines to a file and rotates it: FILE becomes FILE.1, FILE.1 becomes FILE.2, and
 // the oldest is removed.
 //
-// A line is with the kernel when write() returns, so it survives the end of the process, but not
-// always a power failure. A line that cannot be written, to a full disk, is given up as a whole;
-// the next one that can be written says how many are missing. A file that cannot be rotated grows,
-// and is tried again after as many bytes.
+// When write() returns, the kernel has the line, so it survives the end of the process, but not
+// always a power failure. A line that cannot be written, for example to a full disk, is dropped as
+// a whole; the next line that can be written is preceded by the number of missing lines. A file
+// that cannot be rotated keeps growing; rotation is tried again after another bytes_max bytes.
 //
 // Threads: callable from anywhere. Errors: by errno, with the path in the message.
 #pragma once
@@ -23,8 +23,8 @@ namespace trainyard::os {
 
 struct LogFileSettings {
   std::string path;
-  uint64_t bytes_max = uint64_t{64} << 20;  // of one file; a longer line has a file of its own
-  int64_t files_max = 5;                    // with the current one
+  uint64_t bytes_max = uint64_t{64} << 20;  // limit of one file; a longer line gets its own file
+  int64_t files_max = 5;                    // including the current file
 };
 
 class LogFile {
@@ -37,8 +37,8 @@ class LogFile {
   // `line` has no newline at its end.
   Result<void> write(std::string_view line);
 
-  // Opens the path again, after another program has moved the file away. On error the open file is
-  // used further.
+  // Opens the path again, after another program has moved the file. On error it continues to use
+  // the open file.
   Result<void> reopen();
 
  private:
@@ -54,7 +54,7 @@ class LogFile {
   Mutex mutex_;
   File file_ GUARDED_BY(mutex_);
   uint64_t rotate_at_bytes_ GUARDED_BY(mutex_) = 0;
-  bool torn_ GUARDED_BY(mutex_) = false;  // the file ends with a part of a line
+  bool torn_ GUARDED_BY(mutex_) = false;  // the file ends with an incomplete line
   uint64_t missing_ GUARDED_BY(mutex_) = 0;
   std::string missing_because_ GUARDED_BY(mutex_);
 };

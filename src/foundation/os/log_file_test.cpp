@@ -25,7 +25,7 @@ struct LogFiles : testing::Test {
   std::string text(const std::string& suffix = "") { return *read_file(path + suffix); }
 };
 
-// Fails the steps of one kind while it is on.
+// Fails all steps of one kind while it is on.
 struct Failing final : FileFaults {
   explicit Failing(FileStep failing) : step(failing) {}
   FileFault before(FileStep now, const std::string&, size_t bytes) override {
@@ -38,7 +38,7 @@ struct Failing final : FileFaults {
   int failed = 0;
 };
 
-TEST_F(LogFiles, LinesAreAppendedToExistingOnes) {
+TEST_F(LogFiles, AppendsToAnExistingFile) {
   ASSERT_TRUE(write_file(path, "before\n"));
   ASSERT_TRUE(open(1000, 3, nullptr)->write("one"));
   ASSERT_TRUE(open(1000, 3, nullptr)->write("two"));
@@ -62,7 +62,7 @@ TEST_F(LogFiles, AFullFileIsRotatedAndTheOldestRemoved) {
   EXPECT_EQ(list_directory(directory.path())->size(), 3u);
 }
 
-TEST_F(LogFiles, ALineLongerThanTheLimitHasAFileOfItsOwn) {
+TEST_F(LogFiles, ALineLongerThanTheLimitGetsItsOwnFile) {
   const auto log = open(8, 3, nullptr);
   for (const char* line : {"aaa", "a line of many bytes", "bbb"}) ASSERT_TRUE(log->write(line));
   EXPECT_EQ(text(".2"), "aaa\n");
@@ -77,7 +77,7 @@ TEST_F(LogFiles, ASingleFileIsTruncatedWhenFull) {
   EXPECT_EQ(list_directory(directory.path())->size(), 1u);
 }
 
-TEST_F(LogFiles, AFullDiskLosesWholeLinesAndTheirNumberIsWritten) {
+TEST_F(LogFiles, AFullDiskDropsWholeLinesAndTheirNumberIsLogged) {
   Failing full(FileStep::write);
   full.on = false;
   const auto log = open(1000, 3, &full);
@@ -94,7 +94,7 @@ TEST_F(LogFiles, AFullDiskLosesWholeLinesAndTheirNumberIsWritten) {
   EXPECT_TRUE(text().ends_with("after\nlater\n"));
 }
 
-TEST_F(LogFiles, LaterLinesAreCompleteAfterEachDiskFault) {
+TEST_F(LogFiles, WritesCompleteLinesAfterEachDiskFault) {
   int struck = 0;
   for (uint64_t nth = 1; nth <= 40; ++nth) {
     for (int number = 0; number < 4; ++number)
@@ -103,7 +103,7 @@ TEST_F(LogFiles, LaterLinesAreCompleteAfterEachDiskFault) {
     const auto log = open(30, 3, &fault);
     fault.arm();
     for (int i = 0; i < 20; ++i) (void)log->write("line " + std::to_string(i));
-    // The fault may strike the last line, which is then written again.
+    // The fault may affect the last line, which is then written again.
     const bool written = log->write("last") || log->write("last");
     ASSERT_TRUE(written);
     struck += fault.struck();
@@ -119,7 +119,7 @@ TEST_F(LogFiles, LaterLinesAreCompleteAfterEachDiskFault) {
   EXPECT_GT(struck, 20);
 }
 
-TEST_F(LogFiles, AFileThatCannotBeRotatedGrows) {
+TEST_F(LogFiles, AFileThatCannotBeRotatedKeepsGrowing) {
   Failing names(FileStep::rename);
   const auto log = open(8, 3, &names);
   for (const char* line : {"aaa", "bbb", "ccc", "ddd"}) ASSERT_TRUE(log->write(line));
@@ -130,7 +130,7 @@ TEST_F(LogFiles, AFileThatCannotBeRotatedGrows) {
   EXPECT_TRUE(exists(path + ".1"));
 }
 
-TEST_F(LogFiles, AMovedFileIsFoundAgainByReopening) {
+TEST_F(LogFiles, ReopenMakesANewFileAfterAMove) {
   const auto log = open(1000, 3, nullptr);
   ASSERT_TRUE(log->write("one"));
   ASSERT_EQ(::rename(path.c_str(), (path + ".moved").c_str()), 0);
@@ -141,7 +141,7 @@ TEST_F(LogFiles, AMovedFileIsFoundAgainByReopening) {
   EXPECT_EQ(text(), "three\n");
 }
 
-TEST_F(LogFiles, AFailedReopeningKeepsTheOpenFile) {
+TEST_F(LogFiles, AFailedReopenKeepsTheOpenFile) {
   Failing creating(FileStep::create);
   creating.on = false;
   const auto log = open(1000, 3, &creating);
@@ -151,11 +151,11 @@ TEST_F(LogFiles, AFailedReopeningKeepsTheOpenFile) {
   EXPECT_EQ(text(), "one\n");
 }
 
-TEST_F(LogFiles, ADirectoryThatIsMissingIsAnError) {
+TEST_F(LogFiles, ReportsAMissingDirectory) {
   EXPECT_EQ(LogFile::open({directory.path() + "/no/server.log"}).error().kind, Kind::not_found);
 }
 
-TEST_F(LogFiles, LinesOfThreadsAreWhole) {
+TEST_F(LogFiles, WritesWholeLinesFromSeveralThreads) {
   const auto log = open(2000, 100, nullptr);
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread)

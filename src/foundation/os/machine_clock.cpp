@@ -20,7 +20,7 @@ void MachineRandom::fill(std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t got = ::getrandom(bytes.data(), bytes.size(), 0);
     if (got < 0 && errno == EINTR) continue;
-    CHECK(got > 0, "the kernel's random source always answers");
+    CHECK(got > 0, "getrandom() never fails");
     bytes = bytes.subspan(size_t(got));
   }
 }

@@ -1,5 +1,7 @@
-// Provides the machine's own clock and randomness, which main passes to every user of a Clock or a
-// Random.
+// MachineClock and MachineRandom read the clocks and the random source of the machine. main passes
+// them to all constructors that take a Clock or a Random.
+//
+// Threads: callable from anywhere. Errors: none.
 #pragma once
 
 #include "base/random.hpp"
@@ -13,7 +15,7 @@ class MachineClock final : public Clock {
   std::chrono::nanoseconds monotonic() override;
 };
 
-// The kernel's getrandom.
+// Reads random bytes from the kernel (getrandom).
 class MachineRandom final : public Random {
  public:
   void fill(std::span<std::byte> bytes) override;

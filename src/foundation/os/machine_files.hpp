@@ -1,7 +1,7 @@
-// MachineFiles is the machine's own file system. main passes it to all constructors that take
-// Files.
+// MachineFiles gives access to the file system of the machine. main passes it to all constructors
+// that take Files.
 //
-// Threads and errors: as base/files.hpp.
+// Threads and errors: those of base/files.hpp.
 #pragma once
 
 #include "base/file_faults.hpp"

@@ -17,14 +17,14 @@ class MachineFilesTest : public testing::Test {
   MachineFiles files_;
 };
 
-TEST_F(MachineFilesTest, AppendsAndCutsOff) {
+TEST_F(MachineFilesTest, AppendsAndTruncates) {
   auto file = *files_.open_append(path("a"), 0600);
   ASSERT_TRUE(file->append("one two"));
   ASSERT_TRUE(file->truncate(4));
   ASSERT_TRUE(file->append("three"));
   ASSERT_TRUE(file->sync());
   EXPECT_EQ(*files_.read(path("a"), 100), "one three");
-  // Another opening continues at its end.
+  // Opening it again continues at its end.
   ASSERT_TRUE((*files_.open_append(path("a"), 0600))->append("!"));
   EXPECT_EQ(*files_.read(path("a"), 100), "one three!");
 }
@@ -53,7 +53,7 @@ TEST_F(MachineFilesTest, RenamesListsAndRemoves) {
   EXPECT_FALSE(files_.exists(path("d")));
 }
 
-TEST_F(MachineFilesTest, AppendsAPartWhereATestMakesTheDiskFull) {
+TEST_F(MachineFilesTest, AppendsAPartOnAnInjectedFullDisk) {
   NthFileFault faults(1, ENOSPC);
   MachineFiles files(&faults);
   auto file = *files.open_append(path("a"), 0600);

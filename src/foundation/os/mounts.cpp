@@ -65,7 +65,7 @@ Result<void> bind_beneath(const std::string& root, const std::string& path,
   const std::string source = "/proc/self/fd/" + std::to_string(found.descriptor());
   if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
     return from_errno("mounting " + path + " of " + root);
-  // Otherwise unmounting it would also unmount the mounts below the original.
+  // Without this, unmounting it would also unmount the mounts below the original.
   if (::mount(nullptr, target.c_str(), nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
     const auto error = from_errno("mounting " + path + " of " + root);
     ::umount2(target.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
@@ -80,10 +80,10 @@ Result<void> mount_overlay(const std::string& lower, const std::string& layer,
   const std::string upper = layer + "/upper", work = layer + "/work";
   for (const auto& path : {upper, work, target}) {
     TRY(make_directories(path, 0755));
-    // Whatever the umask is: the root of the overlay has the mode of `upper`.
+    // Sets the mode independently of the umask: the root of the overlay has the mode of `upper`.
     if (::chmod(path.c_str(), 0755) != 0) return from_errno("changing the mode of " + path);
   }
-  // By descriptors: the kernel takes commas and colons of a path for the ends of options.
+  // Passes descriptors, because the kernel would read commas and colons in a path as separators.
   std::string options;
   std::vector<File> directories;
   for (const auto& [option, path] :
@@ -93,8 +93,8 @@ Result<void> mount_overlay(const std::string& lower, const std::string& layer,
     if (!directories.back()) return from_errno("opening " + *path);
     options += option + ("/proc/self/fd/" + std::to_string(directories.back().descriptor()));
   }
-  // The overlay's own marks lie in attributes that only root of the machine has, or in others,
-  // which cannot describe a renamed directory.
+  // The overlay stores its marks in attributes that only root of the machine may set. In a user
+  // namespace it uses others (userxattr), which cannot describe a renamed directory.
   options += in_user_namespace ? ",userxattr" : ",redirect_dir=on";
   if (::mount("overlay", target.c_str(), "overlay", MS_NOSUID | MS_NODEV, options.c_str()) != 0)
     return from_errno("mounting an overlay");

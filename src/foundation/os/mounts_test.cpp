@@ -11,7 +11,7 @@
 namespace trainyard::os {
 namespace {
 
-TEST(Mounts, AreFoundBelowADirectoryLastFirst) {
+TEST(MountsBelow, ReturnsTheLastMountFirst) {
   constexpr const char* kText =
       "27 1 254:0 / / rw - ext4 /dev/vda rw\n"
       "28 27 0:25 / /data/a rw - tmpfs x rw\n"
@@ -66,14 +66,15 @@ class OverlayTest : public testing::Test {
     ASSERT_TRUE(write_file(lower_ + "/a/file", "old"));
   }
   void TearDown() override { (void)unmount_below(target_); }
-  // Skips where the temporary directory's file system cannot hold a layer, as an overlay cannot.
+  // Skips the test if the file system of the temporary directory cannot contain a layer (an overlay
+  // cannot).
   void mount() {
     const auto mounted = mount_overlay(lower_, layer_, target_, false);
     if (!mounted) GTEST_SKIP() << mounted.error().message;
   }
 
   const TemporaryDirectory place_;
-  // A comma and a colon end options and paths of the kernel's own text.
+  // The names contain a comma and a colon, which separate options and paths for the kernel.
   const std::string lower_ = place_.path() + "/lower,a:b", layer_ = place_.path() + "/layer:c",
                     target_ = place_.path() + "/target";
 };
@@ -89,7 +90,7 @@ TEST_F(OverlayTest, KeepsWritesInItsUpperLayer) {
   EXPECT_EQ(*list_directory(lower_ + "/a"), (std::vector<std::string>{"file"}));
 }
 
-TEST_F(OverlayTest, BeginsWithAnEmptyLayer) {
+TEST_F(OverlayTest, StartsWithAnEmptyLayer) {
   mount();
   if (IsSkipped()) return;
   ASSERT_TRUE(remove_all(target_ + "/a"));

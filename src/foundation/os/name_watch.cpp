@@ -21,7 +21,7 @@ Result<bool> await_name(const std::string& directory, const std::string& name, D
   if (::inotify_add_watch(watch.descriptor(), directory.c_str(),
                           IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0)
     return from_errno("watching " + directory);
-  // A name that was created before the watch is seen now, a later one wakes us.
+  // A name that was created before the watch is found by this check; a later one wakes the watch.
   while (!exists(path)) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now())

@@ -11,7 +11,7 @@
 
 namespace trainyard::os {
 
-// Returns whether the name is there, at the latest when the time is over.
+// Returns true once the name exists; false if it does not exist after `at_most`.
 Result<bool> await_name(const std::string& directory, const std::string& name, Duration at_most);
 
 }  // namespace trainyard::os

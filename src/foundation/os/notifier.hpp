@@ -1,7 +1,7 @@
-// Wakes a thread that waits on descriptors.
+// Notifier wakes a thread that waits on descriptors.
 //
-// Threads: notify() from anywhere; the rest from the waiting thread. Errors: none; if there was no
-// free descriptor, notify() has no effect, and the waiting thread wakes at its timeout.
+// Threads: notify() from anywhere; other functions from the waiting thread. Errors: none; if
+// no descriptor was free, notify() has no effect, and the waiting thread wakes at its timeout.
 #pragma once
 
 namespace trainyard::os {
@@ -12,7 +12,7 @@ class Notifier {
   ~Notifier();
   Notifier(const Notifier&) = delete;
   void notify();
-  // Readable after notify(), until cleared.
+  // Returns a descriptor that is readable after notify(), until clear().
   int descriptor() const { return descriptor_; }
   void clear();
 

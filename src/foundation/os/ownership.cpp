@@ -22,7 +22,7 @@ Result<void> give_tree(const std::string& path, uint32_t user_id, uint32_t group
     if (!entry) return from_errno("walking the tree " + path);
     switch (entry->fts_info) {
       case FTS_DP:
-        break;  // changed on the way down
+        break;  // its owner was changed before its entries
       case FTS_DNR:
       case FTS_ERR:
       case FTS_NS:

@@ -1,4 +1,4 @@
-// Changes the owner of a whole tree.
+// Changes the owner of all files of a tree.
 //
 // Threads: callable from anywhere. Errors: by errno, with the path.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace trainyard::os {
 
-// Gives the tree at `path`, itself included, to the user and group. Links are changed, not
+// Changes the owner and group of `path` and everything below it. Links themselves are changed, not
 // followed; mounts in the tree are skipped. Requires: no other process changes the tree meanwhile.
 Result<void> give_tree(const std::string& path, uint32_t user_id, uint32_t group_id);
 

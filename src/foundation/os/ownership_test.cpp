@@ -16,7 +16,7 @@ uid_t owner(const std::string& path) {
   return status.st_uid;
 }
 
-TEST(GiveTree, GivesAllOfItAndFollowsNoLink) {
+TEST(GiveTree, ChangesAllOwnersAndFollowsNoLink) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   const TemporaryDirectory directory;
   const std::string tree = directory.path() + "/tree", other = directory.path() + "/other";

@@ -20,7 +20,8 @@ Result<std::pair<PacketSocket, File>> PacketSocket::pair() {
 
 Result<void> PacketSocket::send(std::string_view bytes, int descriptor) const {
   if (bytes.size() > kPacketBytesMax)
-    return exhausted("sending a packet of " + std::to_string(bytes.size()) + " bytes: too long");
+    return exhausted("sending a packet of " + std::to_string(bytes.size()) +
+                     " bytes: the limit is " + std::to_string(kPacketBytesMax));
   iovec content{const_cast<char*>(bytes.data()), bytes.size()};
   msghdr message = {};
   message.msg_iov = &content;

@@ -1,8 +1,9 @@
-// Sends packets between two processes of this machine, each whole or not at all, optionally with a
-// descriptor: a pair of Unix sockets, one end of which a process inherits at its start.
+// PacketSocket sends packets between two processes of this machine, each whole or not at all, and
+// optionally with a descriptor. It is one of a pair of Unix sockets; a process inherits the other
+// one at its start.
 //
 // Threads: callable from anywhere; packets of several senders do not mix. Errors: cancelled (the
-// other side has closed), exhausted (longer than kPacketBytesMax), by errno.
+// other side has closed its socket), exhausted (longer than kPacketBytesMax), by errno.
 #pragma once
 
 #include <cstddef>
@@ -17,21 +18,21 @@
 
 namespace trainyard::os {
 
-// The size that the kernel accepts in one piece by default.
+// limit of one packet, which the kernel accepts by default
 inline constexpr size_t kPacketBytesMax = 128 << 10;
 
 class PacketSocket {
  public:
   explicit PacketSocket(File socket) : socket_(std::move(socket)) {}
-  // Returns our end, and the one to pass to the other process.
+  // Returns the end for this process, and the end to pass to the other process.
   static Result<std::pair<PacketSocket, File>> pair();
 
   struct Packet {
     std::string bytes;
-    File descriptor;  // the packet's descriptor, if it has one
+    File descriptor;  // the descriptor that was sent with the packet, if any
   };
   Result<void> send(std::string_view bytes, int descriptor = -1) const;
-  // Returns nothing if no packet arrives in time.
+  // Returns nullopt if no packet arrives in time.
   Result<std::optional<Packet>> receive(Duration at_most) const;
   int descriptor() const { return socket_.descriptor(); }
 

@@ -6,7 +6,7 @@
 namespace trainyard::os {
 namespace {
 
-TEST(Packets, ArriveWholeWithTheirDescriptor) {
+TEST(PacketSocket, TransfersWholePacketsWithDescriptors) {
   auto made = PacketSocket::pair();
   ASSERT_TRUE(made);
   const PacketSocket theirs(std::move(made->second));
@@ -32,7 +32,7 @@ TEST(Packets, ArriveWholeWithTheirDescriptor) {
   EXPECT_FALSE(*none);
 }
 
-TEST(Packets, HaveALimitAndAnEnd) {
+TEST(PacketSocket, ReportsTooLongPacketsAndAClosedPeer) {
   auto made = PacketSocket::pair();
   ASSERT_TRUE(made);
   EXPECT_TRUE(made->first.send(std::string(kPacketBytesMax, 'x')));

@@ -8,7 +8,7 @@
 namespace trainyard::os {
 namespace {
 
-TEST(Parallel, EachNumberIsGivenOnce) {
+TEST(Parallel, CallsEachIndexOnce) {
   std::array<std::atomic<int>, 1000> calls{};
   EXPECT_TRUE(for_each_in_parallel(calls.size(), 8, [&](size_t i) -> Result<void> {
     ++calls[i];
@@ -18,7 +18,7 @@ TEST(Parallel, EachNumberIsGivenOnce) {
   EXPECT_TRUE(for_each_in_parallel(0, 8, [](size_t) { return invalid("never called"); }));
 }
 
-TEST(Parallel, TheFirstErrorEndsTheCalls) {
+TEST(Parallel, StopsAfterTheFirstError) {
   std::atomic<size_t> calls = 0;
   const auto done = for_each_in_parallel(1'000'000, 4, [&](size_t i) -> Result<void> {
     if (++calls == 10) return not_found("number " + std::to_string(i));

@@ -26,15 +26,15 @@ extern char** environ;
 namespace trainyard::os {
 namespace {
 
-// Kept bytes of a program's messages; the rest is read and dropped, as that of its output is, so
-// that the program never waits for us.
+// limit of a program's standard error; the rest is read and dropped, like that of its output, so
+// the program never blocks on a full pipe
 constexpr size_t kErrorsBytesMax = 1 << 20;
-// The largest pipe that Linux makes for ordinary users.
+// the largest pipe that Linux makes for ordinary users
 constexpr size_t kPipeBytesMax = 1 << 20;
-// Bytes of a program's output in an error message: a few lines.
+// limit of a program's output in an error message: a few lines
 constexpr size_t kLastOutputBytesMax = 2000;
 
-// The arrays for exec, over strings that outlive it.
+// An array of pointers for exec, to strings that outlive it.
 struct Block {
   explicit Block(std::vector<std::string> texts) : strings(std::move(texts)) {
     for (std::string& string : strings) pointers.push_back(string.data());
@@ -59,8 +59,8 @@ std::vector<std::string> environment_with(
   return lines;
 }
 
-// The state in which every child of ours starts: no descriptor but its three streams, no blocked
-// signal, default actions.
+// SpawnPlan describes the state in which a child starts: no descriptors except the three streams,
+// no blocked signals, default signal actions.
 class SpawnPlan {
  public:
   SpawnPlan(int input, int output, int errors, short flags) {
@@ -87,7 +87,7 @@ class SpawnPlan {
   void start_in(const std::string& directory) {
     ::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str());
   }
-  // Returns an error number, 0 when it runs. Safe in the child of a vfork.
+  // Returns an error number; 0: the program runs. May be called in the child of a vfork.
   int spawn(pid_t* process, char** arguments, char** environment) {
     return ::posix_spawnp(process, arguments[0], &actions_, &attributes_, arguments, environment);
   }
@@ -107,8 +107,8 @@ Result<Pipe> make_pipe() {
   return Pipe{File(ends[0]), File(ends[1])};
 }
 
-// Descriptors 0..2 may be closed in this process; a new stream with such a number would be
-// overwritten by the child's.
+// Moves a descriptor above 2. Descriptors 0..2 may be closed in this process; a new descriptor with
+// such a number would be overwritten by the streams of the child.
 Result<File> above_standard_streams(File file) {
   if (file.descriptor() > 2) return file;
   const int moved = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 3);
@@ -122,7 +122,7 @@ Result<File> standard_input(const std::string& text) {
     if (!null) return from_errno("opening /dev/null");
     return null;
   }
-  // A file in memory rather than a pipe: it needs no writer, and a child that does not read it
+  // Uses a file in memory instead of a pipe: it needs no writer, and a child that does not read it
   // blocks no thread.
   File memory(::memfd_create("input", MFD_CLOEXEC));
   if (!memory) return from_errno("making a file in memory");
@@ -136,8 +136,8 @@ Result<File> standard_input(const std::string& text) {
   return memory;
 }
 
-// Reads the available bytes without waiting, at most the size of a pipe: an endless writer must not
-// block us. False at the end of the stream.
+// Reads the available bytes without waiting, at most the size of a pipe, so an endless writer does
+// not block this thread. Returns false at the end of the stream.
 bool drain(const File& pipe, std::string& kept, size_t bytes_max, bool& cut) {
   char buffer[64 << 10];
   for (size_t round = 0; round < kPipeBytesMax / sizeof buffer; round++) {
@@ -178,22 +178,22 @@ int milliseconds_until(std::chrono::steady_clock::time_point deadline) {
   return int(std::clamp<int64_t>(left, 0, 1'000'000'000));
 }
 
-// The report of the intermediate process of start_detached.
+// The result that the intermediate process of start_detached reports.
 struct Started {
   int error_number;
   pid_t process;
 };
 
-// The intermediate process starts the program and ends, so that init becomes its parent. It shares
-// our memory until it ends (vfork), so it does only what posix_spawn does. A separate function,
-// since vfork returns twice.
+// Starts the program from an intermediate process, which ends, so that init becomes the parent of
+// the program. The intermediate process shares this process's memory until it ends (vfork), so it
+// calls only what posix_spawn may call. A separate function, because vfork returns twice.
 [[gnu::noinline]] pid_t start_through_another(SpawnPlan& plan, char** arguments, char** environment,
-                                              int answer, bool own_processes) {
+                                              int answer, bool own_pid_namespace) {
   const pid_t middle = ::vfork();
   if (middle == 0) {
     Started started = {0, -1};
-    // For the intermediate process alone, and only for its child.
-    if (own_processes && ::unshare(CLONE_NEWPID) != 0) started.error_number = errno;
+    // Affects only the child of the intermediate process.
+    if (own_pid_namespace && ::unshare(CLONE_NEWPID) != 0) started.error_number = errno;
     if (started.error_number == 0)
       started.error_number = plan.spawn(&started.process, arguments, environment);
     const ssize_t written = ::write(answer, &started, sizeof started);
@@ -202,15 +202,15 @@ struct Started {
   return middle;
 }
 
-// Calls the function on a thread whose children are in a new PID namespace. This is so for that
-// thread alone, which ends.
+// Calls the function on a new thread whose children are in a new PID namespace. The thread ends, so
+// children of other threads are not affected.
 int in_new_pid_namespace(const std::function<int()>& spawn) {
   int why = 0;
   std::thread([&] { why = ::unshare(CLONE_NEWPID) != 0 ? errno : spawn(); }).join();
   return why;
 }
 
-// A program that runs, and the ends of its streams.
+// A running program, and this process's ends of its streams.
 struct Child {
   pid_t process = -1;
   File output, errors;
@@ -225,7 +225,7 @@ Result<Child> start_child(const Command& command, const std::string& doing) {
   output.writing = TRY(above_standard_streams(std::move(output.writing)));
   errors.writing = TRY(above_standard_streams(std::move(errors.writing)));
 
-  // A group of its own, so that its children can be killed with it.
+  // A new process group, so that its children can be killed with it.
   SpawnPlan plan(input.descriptor(), output.writing.descriptor(), errors.writing.descriptor(),
                  POSIX_SPAWN_SETPGROUP);
   if (!command.working_directory.empty()) plan.start_in(command.working_directory);
@@ -233,7 +233,7 @@ Result<Child> start_child(const Command& command, const std::string& doing) {
       environment(environment_with(command.environment, command.inherited));
   Child child;
   const auto spawn = [&] { return plan.spawn(&child.process, arguments.get(), environment.get()); };
-  if (const int why = command.own_processes ? in_new_pid_namespace(spawn) : spawn(); why != 0) {
+  if (const int why = command.own_pid_namespace ? in_new_pid_namespace(spawn) : spawn(); why != 0) {
     if (!command.working_directory.empty() && !exists(command.working_directory))
       return from_errno(doing + " in " + command.working_directory, why);
     return from_errno(doing, why);
@@ -252,10 +252,11 @@ Result<Child> start_child(const Command& command, const std::string& doing) {
   return child;
 }
 
-enum class Ending { by_itself, late, unwanted };  // the last two: it was killed
+enum class Ending { by_itself, late, unwanted };  // late, unwanted: it was killed
 
-// Reads the child's output until it has ended; processes that it left running may hold the pipes
-// open forever. Kills its group at the deadline, and when command.watch returns false.
+// Reads the output of the child until the child has ended; processes that it left running may keep
+// the pipes open forever. Kills its process group at the deadline or when command.watch returns
+// false.
 Ending await_child(const Command& command, std::chrono::steady_clock::time_point deadline,
                    const Child& child, Outcome& outcome) {
   pollfd watched[3] = {{child.output.descriptor(), POLLIN, 0},
@@ -316,7 +317,7 @@ Result<std::string> run_or_fail(const Command& command) {
 
 Result<pid_t> start_detached(const std::vector<std::string>& arguments,
                              const std::map<std::string, std::string>& environment,
-                             const std::string& log_file, bool own_processes, int input) {
+                             const std::string& log_file, bool own_pid_namespace, int input) {
   if (arguments.empty()) return invalid("starting a program: no arguments");
   const std::string doing = "starting " + arguments[0];
   File null = TRY(standard_input("").in(doing));
@@ -330,12 +331,12 @@ Result<pid_t> start_detached(const std::vector<std::string>& arguments,
   SpawnPlan plan(input >= 0 ? input : null.descriptor(), log.descriptor(), log.descriptor(),
                  POSIX_SPAWN_SETSID);
   Block block(arguments), lines(environment_with(environment));
-  // No signal handler of ours may run in the process that shares our memory.
+  // No signal handler of this process may run in the process that shares its memory.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t middle = start_through_another(plan, block.get(), lines.get(),
-                                             answer.writing.descriptor(), own_processes);
+                                             answer.writing.descriptor(), own_pid_namespace);
   const int why = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (middle < 0) return from_errno(doing, why);

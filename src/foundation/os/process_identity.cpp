@@ -20,36 +20,37 @@ namespace {
 constexpr size_t kEnvironmentBytesMax = 8 << 20;
 constexpr size_t kStatusBytesMax = 4096;
 constexpr size_t kCgroupsBytesMax = 64 << 10;
-// Retries for a process that shows no environment, and the pause between them.
+// retries for a process whose environment is empty, and the pause between them
 constexpr int kExecTriesMax = 5;
 constexpr Duration kExecPause = 2ms;
 
-std::optional<ProcessIdentity> remembered_identity;  // set before there are threads, if at all
+std::optional<ProcessIdentity> remembered_identity;  // set before other threads start
 
 struct Status {
   ProcessIdentity identity;
   int64_t session = -1;
 };
 
-// Returns nothing if it cannot be read.
+// Returns nullopt if it cannot be read.
 std::optional<std::pair<dev_t, ino_t>> user_namespace_of(const std::string& process) {
   struct stat status;
   if (::stat(("/proc/" + process + "/ns/user").c_str(), &status) != 0) return {};
   return std::pair(status.st_dev, status.st_ino);
 }
 
-// True for processes of containers (containers/cgroup.hpp), also of those without a user namespace.
+// Returns true for processes of containers (containers/cgroup.hpp), even if these have no user
+// namespace.
 bool is_in_container(pid_t process) {
   const auto groups = read_file("/proc/" + std::to_string(process) + "/cgroup", kCgroupsBytesMax);
   return groups && groups->find("/trainyard/") != std::string::npos;
 }
 
-// Returns nothing when there is no such process, or only its exit status is left.
+// Returns nullopt if the process does not exist or is a zombie.
 std::optional<Status> status_of(pid_t process) {
   const auto text = read_file("/proc/" + std::to_string(process) + "/stat", kStatusBytesMax);
   if (!text) return {};
-  // "PID (name) STATE PPID ..": the name may contain any character, also ')'. The session is member
-  // 6 of all, the start 22.
+  // "PID (name) STATE PPID ..": the name may contain any character, even ')'. The session is field
+  // 6, the start time field 22.
   const size_t end = text->rfind(')');
   if (end == std::string::npos) return {};
   const auto members = split(std::string_view(*text).substr(end + 1), ' ');
@@ -87,7 +88,7 @@ bool is_alive(const ProcessIdentity& identity) { return identify(identity.proces
 ProcessWatch::ProcessWatch(const ProcessIdentity& identity) : identity_(identity) {
   if (identity.process <= 0) return;
   File process(int(::syscall(SYS_pidfd_open, identity.process, 0)));
-  // The process behind a held descriptor can no longer change its identity.
+  // The process of an open descriptor can no longer change its identity.
   if (process && os::is_alive(identity)) process_ = std::make_shared<File>(std::move(process));
 }
 
@@ -101,7 +102,7 @@ Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most) {
   const File process(int(::syscall(SYS_pidfd_open, identity.process, 0)));
   if (!process && errno == ESRCH) return ok();
   if (!process) return from_errno("opening process " + std::to_string(identity.process));
-  // The process behind a held descriptor can no longer change its identity.
+  // The process of an open descriptor can no longer change its identity.
   if (!is_alive(identity)) return ok();
   if (::syscall(SYS_pidfd_send_signal, process.descriptor(), SIGKILL, nullptr, 0) != 0 &&
       errno != ESRCH)
@@ -137,8 +138,7 @@ std::vector<MarkedProcess> find_marked(const std::string& variable) {
       const std::string folder = "/proc/" + std::to_string(identity.process);
       const auto environment = read_file(folder + "/environ", kEnvironmentBytesMax);
       if (!environment) continue;
-      // In the middle of exec a process has none for a moment; kernel threads never have
-      // one.
+      // During exec a process has no environment for a moment; kernel threads never have one.
       if (environment->empty() && exists(folder + "/exe")) in_exec.push_back(identity);
       for (const auto line : split(*environment, '\0')) {
         if (!line.starts_with(start)) continue;

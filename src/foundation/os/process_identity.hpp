@@ -1,8 +1,8 @@
-// Identifies a process forever: its number may be reused, its number and start time together are
-// not.
+// ProcessIdentity identifies a process forever: a number may be reused, but a number together with
+// a start time is not.
 //
-// Also finds processes without a record, by a mark in their environment, which their children
-// inherit.
+// find_marked() finds processes without a record, by a mark in their environment, which their
+// children inherit.
 //
 // Threads: callable from anywhere. Errors: denied; unavailable (the process does not end).
 #pragma once
@@ -27,19 +27,20 @@ struct ProcessIdentity {
   bool operator==(const ProcessIdentity&) const = default;
 };
 
-// Returns nothing when there is no such process, or only its exit status is left.
+// Returns nullopt if the process does not exist or is a zombie.
 std::optional<ProcessIdentity> identify(pid_t process);
-// Returns this process. A process with a PID namespace of its own has another number outside: the
-// one that /proc shows before it mounts its own, which remember_own_identity() keeps. Requires of
-// remembering: no other threads.
+// Returns the identity of this process, as other processes of the machine see it. A process that is
+// in its own PID namespace must call remember_own_identity() before it mounts a new /proc, which
+// shows other numbers.
 std::optional<ProcessIdentity> own_identity();
+// Requires: this process has no other threads.
 void remember_own_identity();
 bool is_alive(const ProcessIdentity& identity);
-// True for a process of start_detached(), and false for the processes that it starts, unless they
-// begin a session of their own. False when it has ended.
+// Returns true for a process that start_detached() started, and false for the processes that it
+// starts, unless they start a new session. False if the process has ended.
 bool leads_session(const ProcessIdentity& identity);
-// Repeats is_alive() cheaply: by a descriptor of the process instead of /proc. Copies share it.
-// Threads: confined to one.
+// ProcessWatch repeats is_alive() cheaply: it polls a descriptor of the process instead of reading
+// /proc. Copies share the descriptor. Threads: confined to one.
 class ProcessWatch {
  public:
   ProcessWatch() = default;  // watches no process
@@ -48,19 +49,19 @@ class ProcessWatch {
 
  private:
   ProcessIdentity identity_;
-  std::shared_ptr<File>
-      process_;  // closed with the last copy; null: it could not be opened, and /proc is read
+  // closed with the last copy; null: it could not be opened, and /proc is read
+  std::shared_ptr<File> process_;
 };
-// Sends SIGKILL and waits for the end of the process. Harmless when it has ended.
+// Sends SIGKILL and waits for the end of the process. Does nothing if it has ended.
 Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most);
 
 struct MarkedProcess {
   ProcessIdentity identity;
   std::string value;
 };
-// Returns all processes (but this one) whose environment at their start had a variable of that
-// name. Processes of jobs are left out, whatever their environment: those of other user namespaces,
-// and those of containers.
+// Returns all other processes whose environment had a variable with this name when they started.
+// Processes of jobs, which choose their environment, are excluded: those in other user namespaces
+// and those in containers.
 std::vector<MarkedProcess> find_marked(const std::string& name);
 
 }  // namespace trainyard::os

@@ -13,7 +13,7 @@
 namespace trainyard::os {
 namespace {
 
-TEST(ProcessIdentity, IsOursAsLongAsWeRun) {
+TEST(ProcessIdentity, IdentifiesThisProcess) {
   const auto ours = identify(::getpid());
   ASSERT_TRUE(ours);
   EXPECT_TRUE(is_alive(*ours));
@@ -22,7 +22,7 @@ TEST(ProcessIdentity, IsOursAsLongAsWeRun) {
   EXPECT_FALSE(identify(-1));
 }
 
-TEST(ProcessIdentity, MarkedProcessesAreFoundAndKilledWithTheirChildren) {
+TEST(ProcessIdentity, FindsMarkedProcessesAndTheirChildren) {
   TemporaryDirectory directory;
   const auto ours = [&] {
     std::vector<ProcessIdentity> found;
@@ -65,7 +65,7 @@ TEST(ProcessIdentity, ADetachedProcessLeadsASessionAndItsChildrenDoNot) {
   EXPECT_FALSE(leads_session(*identity)) << "it has ended";
 }
 
-TEST(ProcessIdentity, AMarkInAnotherUserNamespaceDoesNotCount) {
+TEST(ProcessIdentity, IgnoresMarksInOtherUserNamespaces) {
   TemporaryDirectory directory;
   const std::string ready = directory.path() + "/ready";
   const auto started = start_detached(
@@ -88,7 +88,7 @@ TEST(ProcessIdentity, KillsNoOtherProcess) {
   EXPECT_TRUE(kill_and_wait(ours, 10s)) << "this process survives";
 }
 
-TEST(ProcessWatch, SeesTheEndOfAnother) {
+TEST(ProcessWatch, DetectsTheEndOfAProcess) {
   const TemporaryDirectory directory;
   const auto process = start_detached({"sleep", "1000"}, {}, directory.path() + "/log");
   ASSERT_TRUE(process);
@@ -99,12 +99,12 @@ TEST(ProcessWatch, SeesTheEndOfAnother) {
   ASSERT_TRUE(kill_and_wait(*identity, 10s));
   EXPECT_FALSE(watch.is_alive());
   EXPECT_FALSE(same.is_alive());
-  EXPECT_FALSE(ProcessWatch(*identity).is_alive()) << "one that had ended before";
+  EXPECT_FALSE(ProcessWatch(*identity).is_alive()) << "a process that had already ended";
   EXPECT_FALSE(ProcessWatch().is_alive());
   auto another = *own_identity();
   EXPECT_TRUE(ProcessWatch(another).is_alive());
   another.started++;
-  EXPECT_FALSE(ProcessWatch(another).is_alive()) << "its number, at another time";
+  EXPECT_FALSE(ProcessWatch(another).is_alive()) << "the same number with another start time";
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST(Process, ReturnsTheProgramsOutput) {
   EXPECT_EQ(run(shell("kill -TERM $$"))->code, 128 + SIGTERM);
 }
 
-TEST(Process, ItGetsTheNamedPartsOfOurEnvironment) {
+TEST(Process, InheritsOnlyTheNamedVariables) {
   ASSERT_EQ(::setenv("TRAINYARD_TEST_SECRET", "s3cret", 1), 0);
   Command command =
       shell("echo \"$TRAINYARD_TEST_SECRET$COLOUR\"; command -v sh >/dev/null && echo found");
@@ -54,7 +54,7 @@ TEST(Process, ItGetsTheNamedPartsOfOurEnvironment) {
   ::unsetenv("TRAINYARD_TEST_SECRET");
 }
 
-TEST(Process, AFailedStartIsAnError) {
+TEST(Process, ReportsAProgramThatCannotBeStarted) {
   EXPECT_EQ(run({.arguments = {"no-such-program-here"}}).error().kind, Kind::not_found);
   EXPECT_EQ(run({.arguments = {"/etc/passwd"}}).error().kind, Kind::denied);
   EXPECT_EQ(run({}).error().kind, Kind::invalid);
@@ -63,14 +63,14 @@ TEST(Process, AFailedStartIsAnError) {
   EXPECT_NE(run(nowhere).error().message.find("/no/such/folder"), std::string::npos);
 }
 
-TEST(Process, AFailureHasTheLastOutput) {
+TEST(Process, RunOrFailReportsTheLastOutput) {
   EXPECT_EQ(*run_or_fail(shell("echo fine")), "fine\n");
   const auto failed = run_or_fail(shell("echo the disk is on fire >&2; exit 9"));
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().message, "running /bin/sh: exit code 9: the disk is on fire");
 }
 
-TEST(Process, InheritsNothing) {
+TEST(Process, InheritsNoDescriptorsAndSignals) {
   const File mine(::open("/dev/null", O_RDONLY));  // inheritable on purpose
   ::signal(SIGUSR1, SIG_IGN);
   sigset_t blocked, before;
@@ -87,11 +87,11 @@ TEST(Process, InheritsNothing) {
   std::istringstream lines(*status);
   std::string name;
   for (uint64_t signals; lines >> name >> std::hex >> signals;)
-    // above are those that the C library keeps for itself
+    // higher signals are reserved by the C library
     EXPECT_EQ(signals & 0x7fffffff, 0u) << name;
 }
 
-TEST(Process, KeepsALimitedAmountOfAFlood) {
+TEST(Process, LimitsTheStoredOutput) {
   Command flood = shell("head -c 20000000 /dev/zero; head -c 3000000 /dev/zero >&2");
   const auto outcome = run(flood);
   ASSERT_TRUE(outcome);
@@ -110,7 +110,7 @@ TEST(Process, KillsProgramsPastTheirTimeWithTheirChildren) {
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().kind, Kind::cancelled);
   if (const auto child = read_file(directory.path() + "/pid"); child && !trim(*child).empty()) {
-    // It is gone, or a zombie without a parent that waits for it.
+    // It has ended, or is a zombie without a parent that waits for it.
     const std::string stat = "/proc/" + std::string(trim(*child)) + "/stat";
     EXPECT_TRUE(eventually([&] {
       const auto state = read_file(stat);
@@ -127,14 +127,14 @@ TEST(Process, DoesNotWaitForBackgroundProcesses) {
   EXPECT_EQ(::kill(pid_t(*left), SIGKILL), 0);
 }
 
-TEST(Process, ADetachedProcessIsNotOurs) {
+TEST(Process, ADetachedProcessIsNotAChild) {
   const TemporaryDirectory directory;
   const std::string log = directory.path() + "/log";
   const auto started = start_detached(
       {"/bin/sh", "-c", "echo hello $NAME; ls /proc/self/fd | wc -l; exec sleep 1000"},
       {{"NAME", "world"}}, log);
   ASSERT_TRUE(started) << started.error().message;
-  EXPECT_EQ(::waitpid(*started, nullptr, WNOHANG), -1) << "it is not our child";
+  EXPECT_EQ(::waitpid(*started, nullptr, WNOHANG), -1) << "it is not a child";
   EXPECT_EQ(::getsid(*started), *started) << "it leads its own session";
   EXPECT_TRUE(eventually([&] { return read_file(log).value() == "hello world\n4\n"; }))
       << *read_file(log);
@@ -143,7 +143,7 @@ TEST(Process, ADetachedProcessIsNotOurs) {
   EXPECT_EQ(start_detached({"true"}, {}, "/no/such/folder/log").error().kind, Kind::not_found);
 }
 
-TEST(Process, AChildRunsNextToUs) {
+TEST(Process, StartsAChildWithoutWaiting) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   const File ours(ends[0]);
@@ -162,7 +162,7 @@ TEST(Process, AChildRunsNextToUs) {
   EXPECT_EQ(spawn_child({"no-such-program-here"}, 0).error().kind, Kind::not_found);
 }
 
-TEST(Process, ManyAtOnce) {
+TEST(Process, RunsManyAtOnce) {
   std::vector<std::thread> threads;
   std::atomic<int> right = 0;
   for (int t = 0; t < 4; t++)
@@ -186,7 +186,7 @@ TEST(Process, FindsPrograms) {
   EXPECT_TRUE(exists(program_directory() + "/os_test"));
 }
 
-TEST(Process, AWatcherMayEndIt) {
+TEST(Process, WatchMayEndTheProgram) {
   int looks = 0;
   Command command{{"sleep", "1000"}};
   command.watch = [&] { return ++looks < 3; };

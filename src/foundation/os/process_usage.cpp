@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kStatBytesMax = 64 << 10;
 constexpr size_t kMachineStatBytesMax = 4 << 20;  // one line for each processor and interrupt
 
-// Fields of proc(5), counted from the one behind the name.
+// Fields of /proc/PID/stat (proc(5)), counted from the first field after the name.
 enum Field : size_t {
   kUserTicks = 11,
   kSystemTicks = 12,
@@ -35,7 +35,7 @@ uint64_t count_open_files() {
   return count - 1;  // the directory itself
 }
 
-// When the machine was started, since 1970.
+// Returns the time when the machine was started, since 1970.
 Result<double> boot_seconds() {
   const std::string text = TRY(read_file("/proc/stat", kMachineStatBytesMax));
   for (const std::string_view line : split(text, '\n'))

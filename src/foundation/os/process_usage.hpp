@@ -12,8 +12,8 @@
 namespace trainyard::os {
 
 struct ProcessUsage {
-  double cpu_seconds = 0;    // of all its threads
-  double start_seconds = 0;  // when it was started, since 1970
+  double cpu_seconds = 0;    // sum of all threads
+  double start_seconds = 0;  // time of its start, since 1970
   uint64_t resident_bytes = 0, virtual_bytes = 0;
   uint64_t threads = 0;
   uint64_t open_files = 0, open_files_max = 0;
@@ -21,7 +21,8 @@ struct ProcessUsage {
 
 Result<ProcessUsage> usage_of_this_process();
 
-// Reads the text of /proc/PID/stat. `boot_seconds`: when the machine was started, since 1970.
+// Parses the text of /proc/PID/stat. `boot_seconds` is the time when the machine was started, since
+// 1970.
 Result<ProcessUsage> parse_process_stat(std::string_view text, double boot_seconds,
                                         double ticks_per_second, uint64_t page_bytes);
 

@@ -8,7 +8,7 @@
 namespace trainyard::os {
 namespace {
 
-TEST(ProcessUsage, IsReadBehindANameWithBlanksAndParentheses) {
+TEST(ProcessUsage, ParsesANameWithBlanksAndParentheses) {
   const auto usage = parse_process_stat(
       "17 (a ) (b)) S 1 17 17 0 -1 4194304 10 0 0 0 250 50 0 0 20 0 3 0 6000 8192 2 18446744", 1000,
       100, 4096);

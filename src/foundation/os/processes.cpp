@@ -6,7 +6,7 @@ namespace trainyard::os {
 
 Result<ProcessIdentity> MachineProcesses::start(const DetachedProgram& program) {
   const pid_t process = TRY(start_detached(program.arguments, program.environment, program.log_file,
-                                           program.own_processes, program.input));
+                                           program.own_pid_namespace, program.input));
   return identify(process).value_or(ProcessIdentity{process, 0});
 }
 

@@ -13,7 +13,7 @@ SharedLibrary::SharedLibrary(const char* name)
   CHECK(handle_ != nullptr, ("this machine has the library " + std::string(name_)).c_str());
 }
 
-bool SharedLibrary::is_there(const char* name) {
+bool SharedLibrary::is_available(const char* name) {
   return ::dlopen(name, RTLD_NOW | RTLD_LOCAL) != nullptr;
 }
 

@@ -1,5 +1,6 @@
-// Loads a library of this machine when it is first needed, not when our program starts: libcurl
-// depends on thirty others, which take longer to load than all other work of a short job's agent.
+// SharedLibrary loads a library when it is first needed, not when the program starts. For example,
+// libcurl depends on thirty libraries, which take longer to load than all other work of the agent
+// of a short job.
 //
 //   struct Library { decltype(&::curl_easy_init) curl_easy_init; .. };
 //   const Library& library() {
@@ -9,9 +10,9 @@
 //       file.find(found.curl_easy_init, "curl_easy_init");
 //       ..
 //
-// Threads: an instance is confined to one. Errors: a library that the build found and the machine
-// lacks ends the program, like a linked one, unless is_there() was called before. Lifetime: a
-// loaded library stays.
+// Threads: an instance is confined to one. Errors: a missing library ends the program, as a linked
+// library would; call is_available() before if it may be missing. Lifetime: a library is never
+// unloaded.
 #pragma once
 
 namespace trainyard::os {
@@ -19,8 +20,8 @@ namespace trainyard::os {
 class SharedLibrary {
  public:
   explicit SharedLibrary(const char* name);
-  // Loads the library, and returns false if the machine lacks it.
-  static bool is_there(const char* name);
+  // Loads the library. Returns false if this machine does not have it.
+  static bool is_available(const char* name);
   template <class Function>
   void find(Function*& function, const char* symbol) const {
     function = reinterpret_cast<Function*>(address_of(symbol));

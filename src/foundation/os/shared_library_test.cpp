@@ -12,9 +12,9 @@ TEST(SharedLibrary, FindsFunctionsByName) {
   EXPECT_EQ(cosine(0), 1);
 }
 
-TEST(SharedLibrary, AMissingOneCanBeNoticed) {
-  EXPECT_TRUE(SharedLibrary::is_there("libm.so.6"));
-  EXPECT_FALSE(SharedLibrary::is_there("libabsent.so.1"));
+TEST(SharedLibrary, IsAvailableReportsAMissingLibrary) {
+  EXPECT_TRUE(SharedLibrary::is_available("libm.so.6"));
+  EXPECT_FALSE(SharedLibrary::is_available("libabsent.so.1"));
 }
 
 TEST(LateLibraryDeathTest, NamesTheMissingLibrary) {

@@ -1,8 +1,8 @@
-// SharedLock is a file lock that several processes hold at once; it excludes those that want it
-// alone (FileLock of the same path), and they exclude it.
+// SharedLock is a file lock that several processes can hold at once. It conflicts with an exclusive
+// lock (FileLock) of the same path.
 //
-// Threads: confined to one. Errors: conflict (a process holds it alone), denied, exhausted.
-// Lifetime: the lock is released when the last copy of its descriptor is closed.
+// Threads: confined to one. Errors: conflict (a process holds the exclusive lock), denied,
+// exhausted. Lifetime: the lock is released when the last copy of its descriptor is closed.
 #pragma once
 
 #include <string>

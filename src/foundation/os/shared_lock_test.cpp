@@ -9,7 +9,7 @@
 namespace trainyard::os {
 namespace {
 
-TEST(SharedLock, ExcludesOnlyThoseThatWantItAlone) {
+TEST(SharedLock, ConflictsOnlyWithExclusiveLocks) {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/lock";
   {

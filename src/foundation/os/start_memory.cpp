@@ -8,7 +8,7 @@
 namespace trainyard::os {
 namespace {
 
-// Unmaps the parts of one object that nothing writes: their pages equal the file's.
+// Unmaps the read-only segments of one object, whose pages equal those of its file.
 int unmap_constants(dl_phdr_info* object, size_t, void*) {
   static const auto page = ElfW(Addr)(::sysconf(_SC_PAGESIZE));
   for (int i = 0; i < object->dlpi_phnum; ++i) {

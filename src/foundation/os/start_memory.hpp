@@ -1,13 +1,13 @@
-// Gives back the memory that only the start of a program needed.
+// Releases memory that only the start of the program needed.
 //
 // Threads: callable from anywhere; other threads may run. Errors: none.
 #pragma once
 
 namespace trainyard::os {
 
-// Returns free heap to the kernel, and unmaps the code and constants of the program and its
-// libraries: most of those pages are used once, by the start. They stay in the kernel's page cache,
-// from where each is mapped again when it is needed, without reading the disk.
+// Returns free heap to the kernel, and unmaps the pages of code and constants of the program and
+// its libraries, most of which only the start uses. The pages stay in the kernel's page cache. A
+// page that is needed again is mapped from there, without reading the disk.
 void release_start_memory();
 
 }  // namespace trainyard::os

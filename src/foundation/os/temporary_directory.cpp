@@ -11,7 +11,7 @@ namespace trainyard::os {
 TemporaryDirectory::TemporaryDirectory() {
   const char* parent = ::getenv("TMPDIR");
   path_ = std::string(parent && *parent ? parent : "/tmp") + "/trainyard-XXXXXX";
-  CHECK(::mkdtemp(path_.data()) != nullptr, "the temporary folder can be written");
+  CHECK(::mkdtemp(path_.data()) != nullptr, "the temporary directory is writable");
 }
 
 TemporaryDirectory::~TemporaryDirectory() {

@@ -1,8 +1,8 @@
-// Makes a directory that is removed with its content. For tests, and for files that live no longer
-// than their maker.
+// TemporaryDirectory makes a directory, and removes it with its content in its destructor. Used by
+// tests, and for files that are not needed after the object that made them.
 //
-// Threads: confined to one. Errors: the system's temporary folder must be writable, or the program
-// ends.
+// Threads: confined to one. Errors: the program ends if the system's temporary directory is not
+// writable.
 #pragma once
 
 #include <string>

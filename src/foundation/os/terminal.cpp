@@ -18,7 +18,7 @@ constexpr size_t kInputBytes = 16 << 10;
 constexpr std::string_view kHideCursor = "\033[?25l";
 constexpr std::string_view kShowCursor = "\033[?25h";
 
-// State that signal handlers may touch, besides system calls.
+// State that signal handlers use.
 std::atomic<int> interrupts{0};
 std::atomic<bool> resized{false};
 std::atomic<bool> is_raw{false};
@@ -26,7 +26,7 @@ std::atomic<bool> cursor_is_hidden{false};
 termios usual;  // written before is_raw is set
 int wake_pipe[2] = {-1, -1};
 
-void put_back() {
+void restore_terminal() {
   if (is_raw.exchange(false)) (void)::tcsetattr(STDIN_FILENO, TCSANOW, &usual);
   if (cursor_is_hidden.exchange(false))
     (void)!::write(STDOUT_FILENO, kShowCursor.data(), kShowCursor.size());
@@ -40,7 +40,7 @@ void wake() {
 
 void on_interrupt(int) {
   if (interrupts.fetch_add(1) > 0) {
-    put_back();
+    restore_terminal();
     ::_exit(128 + SIGINT);
   }
   wake();
@@ -51,9 +51,9 @@ void on_resize(int) {
   wake();
 }
 
-// Ends the program: restores the terminal first, then lets the signal act.
-void on_end(int number) {
-  put_back();
+// Restores the terminal, and then ends the program by the default action of the signal.
+void on_deadly_signal(int number) {
+  restore_terminal();
   ::signal(number, SIG_DFL);
   ::raise(number);
 }
@@ -66,20 +66,20 @@ void handle(int number, void (*handler)(int)) {
   ::sigaction(number, &action, nullptr);
 }
 
-void guard_against_the_end() {
+void restore_on_signals() {
   static bool guarded = false;
   if (guarded) return;
   guarded = true;
   for (const int number : {SIGTERM, SIGHUP, SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
-    handle(number, on_end);
+    handle(number, on_deadly_signal);
   struct sigaction present = {};
   ::sigaction(SIGINT, nullptr, &present);
-  if (present.sa_handler == SIG_DFL) handle(SIGINT, on_end);
+  if (present.sa_handler == SIG_DFL) handle(SIGINT, on_deadly_signal);
 }
 
 class RawInput final : public RawTerminal {
  public:
-  ~RawInput() override { put_back(); }
+  ~RawInput() override { restore_terminal(); }
 };
 
 class RealTerminal final : public Terminal {
@@ -87,7 +87,7 @@ class RealTerminal final : public Terminal {
   RealTerminal() {
     if (wake_pipe[0] < 0) (void)!::pipe2(wake_pipe, O_CLOEXEC | O_NONBLOCK);
   }
-  ~RealTerminal() override { put_back(); }
+  ~RealTerminal() override { restore_terminal(); }
 
   TerminalShape shape() override {
     TerminalShape shape;
@@ -136,7 +136,8 @@ class RealTerminal final : public Terminal {
         {wake_pipe[0], POLLIN, 0}, {with_input ? STDIN_FILENO : -1, POLLIN, 0}, {other, POLLIN, 0}};
     const int milliseconds = int(std::clamp<int64_t>(at_most / 1ms, 0, 1 << 30));
     const int count = ::poll(ready, 3, milliseconds);
-    // A signal may have ended poll() itself (EINTR): its byte must not end the next wait too.
+    // If the signal ended poll() itself (EINTR), its byte must be read here, or it would end the
+    // next wait too.
     char ignored[64];
     while (::read(wake_pipe[0], ignored, sizeof ignored) > 0) {
     }
@@ -154,20 +155,20 @@ class RealTerminal final : public Terminal {
 
   Result<std::unique_ptr<RawTerminal>> raw() override {
     if (::tcgetattr(STDIN_FILENO, &usual) != 0)
-      return unavailable("standard input is not a terminal");
+      return unavailable("switching the terminal to raw mode: standard input is not a terminal");
     termios changed = usual;
     ::cfmakeraw(&changed);
-    guard_against_the_end();
+    restore_on_signals();
     is_raw = true;
     if (::tcsetattr(STDIN_FILENO, TCSADRAIN, &changed) != 0) {
       is_raw = false;
-      return from_errno("making the terminal raw");
+      return from_errno("switching the terminal to raw mode");
     }
     return std::unique_ptr<RawTerminal>(std::make_unique<RawInput>());
   }
 
   void hide_cursor() override {
-    guard_against_the_end();
+    restore_on_signals();
     cursor_is_hidden = true;
     (void)write(kHideCursor);
   }

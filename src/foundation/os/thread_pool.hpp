@@ -1,7 +1,7 @@
-// Runs work on threads that are made on demand and end when they have been idle for a while.
+// ThreadPool runs work on threads that it makes on demand, and which end when they have been idle
+// for some time.
 //
-// Threads: run() from anywhere. Lifetime: the destructor waits for all work given, queued work
-// included.
+// Threads: run() from anywhere. Lifetime: the destructor waits for all work, including queued work.
 #pragma once
 
 #include <deque>
@@ -16,13 +16,14 @@ namespace trainyard::os {
 
 class ThreadPool {
  public:
-  // `threads_max` at once; an idle thread ends after `idle_limit`.
+  // Runs at most `threads_max` threads. An idle thread ends after `idle_limit`.
   explicit ThreadPool(size_t threads_max, Duration idle_limit = 10s);
   ThreadPool(const ThreadPool&) = delete;
   ~ThreadPool();
 
-  // Work beyond threads_max waits, in order. The caller limits the number of waiting items. False
-  // when there is no thread and none could be made: the work is dropped.
+  // Runs `work` on a thread. If threads_max threads are busy, it is queued; the caller limits the
+  // length of the queue. Returns false, and drops the work, if there is no thread and none can be
+  // made.
   bool run(std::function<void()> work);
 
  private:
@@ -34,7 +35,7 @@ class ThreadPool {
   ConditionVariable changed_;
   std::deque<std::function<void()>> backlog_ GUARDED_BY(mutex_);
   std::list<std::thread> threads_ GUARDED_BY(mutex_);
-  // joined by the next thread that ends, or the destructor
+  // ended threads, which the next thread that ends or the destructor joins
   std::list<std::thread> ended_ GUARDED_BY(mutex_);
   size_t idle_ GUARDED_BY(mutex_) = 0;
   bool stopping_ GUARDED_BY(mutex_) = false;

@@ -21,16 +21,16 @@ namespace trainyard::os {
 namespace {
 
 constexpr Duration kMakeMax = 2min;  // a template of the largest size on a slow disk
-// Between querying a free loop device and claiming it another process may claim it.
+// limit of retries: another process may claim a free loop device before this one does
 constexpr int kLoopTriesMax = 64;
-// Files that a volume may hold, independent of the machine's mke2fs.conf: enough for directories of
-// small files.
+// Determines the number of files of a volume, independently of the machine's mke2fs.conf: enough
+// for directories of small files.
 constexpr uint64_t kBytesPerInode = 16 << 10;
-// Bytes that may be free after a write fails with ENOSPC: the kernel reserves 2 MiB or more at
-// once, for large pages.
+// a volume with less free space counts as full: a write may fail with ENOSPC while some bytes are
+// free, because the kernel reserves 2 MiB or more at once for large pages
 constexpr uint64_t kFullBytes = 4 << 20;
 
-// Copies the file's data without its holes.
+// Copies the data of a file, and keeps its holes.
 Result<void> copy_sparsely(const File& from, const File& to, uint64_t bytes) {
   if (::ftruncate(to.descriptor(), off_t(bytes)) != 0)
     return from_errno("extending the file of a volume to " + std::to_string(bytes) + " bytes");
@@ -66,8 +66,8 @@ Result<std::string> template_of(uint64_t bytes, const std::string& templates) {
     if (!file || ::ftruncate(file.descriptor(), off_t(bytes)) != 0)
       return from_errno("making " + temporary);
   }
-  // No journal: after a crash of the machine the content is not used. No reserve for root: the
-  // job's root has it all.
+  // Without a journal, since the content is not used after a crash of the machine, and without
+  // blocks reserved for root, since the job may use the whole volume.
   TRY(run_or_fail({{program, "-q", "-F", "-m", "0", "-i", std::to_string(kBytesPerInode), "-O",
                     "^has_journal,^resize_inode", "-E", "lazy_itable_init=1,nodiscard", temporary},
                    {},
@@ -79,7 +79,8 @@ Result<std::string> template_of(uint64_t bytes, const std::string& templates) {
   return path;
 }
 
-// Attaches a loop device to the file, which detaches itself once it is neither open nor mounted.
+// Attaches a loop device to the file. The device detaches itself once it is neither open nor
+// mounted.
 Result<std::pair<File, std::string>> attach_loop(const File& file) {
   const File control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
   if (!control) return from_errno("opening /dev/loop-control");
@@ -91,7 +92,7 @@ Result<std::pair<File, std::string>> attach_loop(const File& file) {
     if (!device) return from_errno("opening " + path);
     loop_config config = {};
     config.fd = uint32_t(file.descriptor());
-    // Direct I/O avoids caching everything twice in the machine's memory. Disks may not support it.
+    // Direct I/O avoids caching all data twice in memory. Some disks do not support it.
     for (const uint32_t more : {uint32_t(LO_FLAGS_DIRECT_IO), 0u}) {
       config.info.lo_flags = LO_FLAGS_AUTOCLEAR | more;
       if (::ioctl(device.descriptor(), LOOP_CONFIGURE, &config) == 0)
@@ -100,7 +101,7 @@ Result<std::pair<File, std::string>> attach_loop(const File& file) {
     }
     if (errno != EBUSY) return from_errno("setting up " + path);
   }
-  return exhausted("attaching a loop device: other processes claim every free one");
+  return exhausted("attaching a loop device: other processes claimed each free device first");
 }
 
 }  // namespace
@@ -129,7 +130,8 @@ Result<void> make_volume(const std::string& directory, const std::string& file, 
 
 Result<void> remove_volume(const std::string& directory, const std::string& file) {
   if (!exists(file)) return ok();
-  // Removed content need not be written out when the volume is unmounted.
+  // Removes the content first, because removed data need not be written when the volume is
+  // unmounted.
   if (const auto names = list_directory(directory))
     for (const auto& name : *names) (void)remove_all(directory + "/" + name);
   TRY(unmount_below(directory));

@@ -29,7 +29,7 @@ class Volume : public testing::Test {
   static constexpr uint64_t kBytes = 32 << 20;
 };
 
-TEST_F(Volume, HoldsItsSizeAndNoMore) {
+TEST_F(Volume, IsFullAtItsSize) {
   ASSERT_TRUE(make_volume(at_, file_, kBytes, templates_));
   EXPECT_TRUE(list_directory(at_)->empty());
   EXPECT_FALSE(is_full(at_));
@@ -41,7 +41,7 @@ TEST_F(Volume, HoldsItsSizeAndNoMore) {
   EXPECT_EQ(read_file(at_ + "/fits")->size(), size_t(20 << 20));
 }
 
-TEST_F(Volume, HoldsItsLimitOfFiles) {
+TEST_F(Volume, LimitsTheNumberOfFiles) {
   ASSERT_TRUE(make_volume(at_, file_, kBytes, templates_));
   constexpr int kFilesMost = int(kBytes >> 14);
   int made = 0;
@@ -51,7 +51,7 @@ TEST_F(Volume, HoldsItsLimitOfFiles) {
   EXPECT_TRUE(is_full(at_));
 }
 
-TEST_F(Volume, IsEmptyEachTimeItIsMade) {
+TEST_F(Volume, IsEmptyWhenItIsMadeAgain) {
   for (int i = 0; i < 2; i++) {
     ASSERT_TRUE(make_volume(at_, file_, kBytes, templates_));
     EXPECT_FALSE(exists(at_ + "/left"));
@@ -64,7 +64,7 @@ TEST_F(Volume, IsEmptyEachTimeItIsMade) {
 TEST_F(Volume, IsRemovedWithItsDirectory) {
   ASSERT_TRUE(make_volume(at_, file_, kBytes, templates_));
   ASSERT_TRUE(write_file(at_ + "/left", "left"));
-  // Removes it as a sweep after a crash does.
+  // Removes it like the cleanup after a crash.
   ASSERT_TRUE(unmount_below(directory_.path()));
   ASSERT_TRUE(remove_all(at_));
 }

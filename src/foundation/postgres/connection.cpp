@@ -22,7 +22,7 @@ struct Clear {
 };
 using Answer = std::unique_ptr<PGresult, Clear>;
 
-// Joins the lines of a message of libpq.
+// Joins the lines of a message of libpq into one.
 std::string message_of(const char* message) {
   std::string text;
   for (const std::string_view line : split(message ? message : "", '\n'))
@@ -31,14 +31,14 @@ std::string message_of(const char* message) {
 }
 
 struct ErrorClass {
-  std::string_view state;  // the beginning of SQLSTATEs
+  std::string_view state;  // prefix of SQLSTATEs
   Kind kind;
   ErrorDetail detail = {};
 };
 // The first row that matches applies.
 const ErrorClass kErrorClasses[] = {
     {"55P03", Kind::unavailable, Fault::lock},
-    {"57P0", Kind::unavailable, Fault::lost},  // the session was ended, or the server is going down
+    {"57P0", Kind::unavailable, Fault::lost},   // session ended, or server shutting down
     {"25P03", Kind::unavailable, Fault::lost},  // idle in a transaction for too long
     {"08", Kind::unavailable, Fault::lost},
     {"42P01", Kind::not_found, Fault::no_table},
@@ -84,7 +84,7 @@ std::string text_of(double value) {
   return std::string(text, end);
 }
 
-// The parameters of a statement as libpq takes them.
+// The parameters of a statement in libpq's form.
 struct Parameters {
   std::vector<std::string> texts;
   std::vector<const char*> pointers;
@@ -111,7 +111,7 @@ Result<Parameters> parameters_of(const Query& query) {
   return parameters;
 }
 
-// The parts of a URL. Each may be "" or a list with commas.
+// The parts of a URL. Each may be "" or a comma-separated list.
 struct Target {
   std::string host, address, port, database;
 };
@@ -124,11 +124,11 @@ std::string label_of(const Target& target) {
          (target.port.empty() ? "" : ":" + target.port);
 }
 
-// True if an unescaped character of a password may have ended the part of a URL that libpq takes
-// for its user and password. Then the rest of the password is in what it takes for the other parts.
+// Returns true if a password with an unescaped character may have ended the part of the URL that
+// libpq reads as user and password. The rest of the password is then in the other parts.
 bool may_show_password(const std::string& url, const Target& target) {
   if (!url.starts_with("postgresql://") && !url.starts_with("postgres://")) return false;
-  // A host that begins with '@' is an abstract unix socket.
+  // A host that starts with '@' is an abstract unix socket.
   return target.database.find_first_of("@:/") != std::string::npos ||
          target.host.find('@', 1) != std::string::npos ||
          target.port.find_first_not_of("0123456789,") != std::string::npos;
@@ -156,13 +156,13 @@ Result<Target> target_of(const std::string& url) {
   if (may_show_password(url, target))
     return invalid(
         "invalid PostgreSQL URL: the host or database has one of the characters @ : /, or the port "
-        "is invalid (not shown here, since it may be a part of the password). If the password "
+        "is invalid (not shown here, because it may be a part of the password). If the password "
         "has such a character, write it percent-encoded (%40, %3A, %2F), or use password_file");
   return target;
 }
 
-// Splits a target into its hosts: libpq would wait for an unresponsive host until its caller gives
-// up.
+// Splits a target into one target for each host, so that each host has its own time limit. libpq
+// itself would wait for an unresponsive host without a limit.
 std::vector<Target> hosts_of(const Target& target) {
   const auto items = [](const std::string& list) { return split(list, ','); };
   const auto hosts = items(target.host), addresses = items(target.address),
@@ -171,7 +171,7 @@ std::vector<Target> hosts_of(const Target& target) {
   const auto fits = [&](const std::string& list, size_t size) {
     return list.empty() || size == count;
   };
-  // libpq reports lists of different lengths.
+  // Lists of different lengths are not split: libpq reports them as an error.
   if (count < 2 || !fits(target.host, hosts.size()) ||
       !(fits(target.port, ports.size()) || ports.size() == 1))
     return {target};
@@ -182,7 +182,7 @@ std::vector<Target> hosts_of(const Target& target) {
     };
     found.push_back({at(target.host, hosts), at(target.address, addresses), at(target.port, ports),
                      target.database});
-    // libpq would take the whole list instead of an empty text.
+    // For an empty text libpq would use the whole list.
     Target& last = found.back();
     if (last.host.empty() && last.address.empty()) return {target};
     if (!target.port.empty() && last.port.empty()) last.port = kDefaultPort;
@@ -230,7 +230,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionSettings& s
   std::string before;
   for (size_t i = 0;; ++i) {
     auto opened = open_at(settings, hosts[i].host, hosts[i].address, hosts[i].port);
-    // A server that rejects the password ends the attempts, as in libpq.
+    // As in libpq, no other host is tried after a server has rejected the password.
     if (opened || opened.error().kind == Kind::denied) return opened;
     if (i + 1 == hosts.size()) {
       Error error = std::move(opened).error();
@@ -241,7 +241,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionSettings& s
   }
 }
 
-// `host`, `address`, `port`: "": as in the URL.
+// Connects to one host. `host`, `address` and `port` replace those of the URL, unless they are "".
 Result<std::unique_ptr<Connection>> Connection::open_at(const ConnectionSettings& settings,
                                                         const std::string& host,
                                                         const std::string& address,
@@ -302,7 +302,7 @@ Error Connection::lose(std::string_view doing) {
                      Fault::lost);
 }
 
-// Waits until the socket can be read, or also written.
+// Waits until the socket can be read or, if `to_write`, read or written.
 Result<void> Connection::wait(bool to_write) {
   pollfd socket{pq().PQsocket(connection_), short(POLLIN | (to_write ? POLLOUT : 0)), 0};
   if (socket.fd < 0) return lose("waiting for PostgreSQL");
@@ -317,7 +317,8 @@ Result<void> Connection::wait(bool to_write) {
       Fault::lost);
 }
 
-// Also reads while it writes: the server stops reading when its responses are not read.
+// Sends buffered data. Reads meanwhile, because the server stops reading while its responses are
+// not read.
 Result<void> Connection::flush() {
   for (;;) {
     const int left = pq().PQflush(connection_);
@@ -328,7 +329,7 @@ Result<void> Connection::flush() {
   }
 }
 
-// Returns nullptr at the end of a statement.
+// Returns the next result; nullptr at the end of a statement.
 Result<PGresult*> Connection::next_result() {
   while (pq().PQisBusy(connection_) == 1) {
     TRY(wait(false));
@@ -423,7 +424,7 @@ Result<std::vector<Rows>> Connection::read_all(size_t count) {
   for (bool after_end = false;;) {
     Answer next(TRY(next_result()));
     if (!next) {
-      // nullptr marks the end of a statement; two in succession, a lost connection.
+      // One nullptr marks the end of a statement; two in succession mark a lost connection.
       if (after_end || pq().PQstatus(connection_) == CONNECTION_BAD) break;
       after_end = true;
       continue;

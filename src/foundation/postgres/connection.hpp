@@ -1,5 +1,5 @@
-// Wraps a connection to a PostgreSQL server with Results: prepared statements, several statements
-// in one round trip, and a limit for each wait.
+// Wraps connections to a PostgreSQL server with Results. Supports prepared statements, several
+// statements in one round trip, and a time limit for each wait.
 //
 //   auto connection = TRY(Connection::open({.url = "postgresql://ledger@db.lan/ledger"}));
 //   const Rows rows = TRY(connection->run({"SELECT name FROM jobs WHERE number = $1", {int64_t(7)}}));
@@ -7,9 +7,9 @@
 // Threads: a Connection is confined to one thread at a time.
 // Errors:  unavailable (lost, no answer in time, refused), denied (role, password), not_found (no
 //          such database or table), conflict (a constraint), exhausted (disk, memory, connections),
-//          invalid (a text with a NUL byte), corrupt, internal (our SQL is wrong). The detail is a
-//          Fault where callers must tell errors apart.
-// Lifetime: rows are independent of their connection.
+//          invalid (a text with a NUL byte), corrupt, internal (the SQL is wrong). The detail is a
+//          Fault if callers must distinguish errors of one kind.
+// Lifetime: Rows may outlive their Connection.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@ struct pg_result;
 namespace trainyard::postgres {
 
 enum class Fault {
-  lost,      // the connection is gone; a statement in progress may have been carried out, or not
-  lock,      // lock_timeout passed
+  lost,  // the connection was lost; a statement in progress may or may not have been carried out
+  lock,  // lock_timeout passed
   no_table,  // a table or schema does not exist
 };
 
-// nullptr: NULL.
+// A parameter of a statement; nullptr: NULL.
 using Value = std::variant<std::nullptr_t, int64_t, double, std::string>;
 
 // One statement with its parameters, $1 and so on.
@@ -51,8 +51,8 @@ class Rows {
 
   size_t count() const;
   int columns() const;
-  bool empty(size_t row, int column) const;  // NULL
-  // 0 for NULL. Errors of the form: none, since columns have their types.
+  bool empty(size_t row, int column) const;  // true: the value is NULL
+  // Return 0 for NULL. Require: the column has this type.
   int64_t integer(size_t row, int column) const;
   double real(size_t row, int column) const;
   std::string text(size_t row, int column) const;
@@ -68,10 +68,10 @@ class Rows {
 
 struct ConnectionSettings {
   std::string url;            // "postgresql://user@host:5432/name", or "host=.. dbname=.."
-  std::string password = {};  // "": of the URL, of PGPASSWORD or of the password file
+  std::string password = {};  // "": from the URL, PGPASSWORD or the password file
   std::string application = "trainyard";
-  // Without a byte from the server for this long, the connection counts as lost. While it is
-  // opened: of each host of the URL.
+  // If the server sends no byte within this time, the connection counts as lost. While a connection
+  // is opened, the limit applies to each host of the URL.
   Duration answer_timeout = 10s;
 };
 
@@ -82,21 +82,23 @@ class Connection {
   ~Connection();
   Connection(const Connection&) = delete;
 
-  // Runs one statement. Its text is prepared once and kept. Requires: the texts are few.
+  // Runs one statement. Its text is prepared once and kept. Requires: the number of texts is small.
   Result<Rows> run(const Query& query);
   // Runs one statement whose text is used once.
   Result<Rows> run_once(const Query& query);
-  // Runs several statements without parameters, as one transaction unless they say otherwise.
+  // Runs several statements without parameters, in one transaction unless they contain BEGIN and
+  // COMMIT.
   Result<void> run_script(const std::string& sql);
-  // Sends all statements before it reads the first answer. On an error those behind the failed one
-  // were not carried out. Requires: as run().
+  // Sends all statements before it reads the first answer. If one fails, those after it are not
+  // carried out. Requires: as run().
   Result<std::vector<Rows>> run_together(std::span<const Query> queries);
 
-  // True once a call failed with Fault::lost: open another connection.
+  // Returns true once a call has failed with Fault::lost. The caller then opens another connection.
   bool lost() const { return lost_; }
-  // Changes the limit of waits.
+  // Changes the time limit of waits.
   void set_answer_timeout(Duration timeout) { answer_timeout_ = timeout; }
-  // The server and database, for messages: "database ledger at db.lan:5432". Never a password.
+  // Describes server and database for messages, without a password: "PostgreSQL database ledger at
+  // db.lan:5432".
   const std::string& label() const { return label_; }
 
  private:
@@ -121,7 +123,8 @@ class Connection {
   std::map<std::string, std::string> prepared_;  // text -> name
 };
 
-// Describes where a URL or libpq string points, without its password. Errors: invalid.
+// Describes the server and database of a URL or libpq string, without the password. Errors:
+// invalid.
 Result<std::string> describe_url(const std::string& url);
 
 }  // namespace trainyard::postgres

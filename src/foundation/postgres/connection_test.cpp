@@ -22,7 +22,7 @@ class PostgresConnection : public testing::Test {
   const std::string database_ = server_.new_database();
 };
 
-TEST_F(PostgresConnection, ValuesComeBackToTheLastBit) {
+TEST_F(PostgresConnection, ReturnsStoredValuesExactly) {
   auto connection = open();
   ASSERT_TRUE(connection->run_script("CREATE TABLE t (i BIGINT, d DOUBLE PRECISION, t TEXT)"));
   const std::string text = "it's \"\xc3\xa9\" \\ $1\n";
@@ -39,10 +39,10 @@ TEST_F(PostgresConnection, ValuesComeBackToTheLastBit) {
   EXPECT_FALSE(rows->empty(0, 0));
   EXPECT_EQ(connection->run({"SELECT $1::text", {std::string("a\0b", 3)}}).error().kind,
             Kind::invalid);
-  EXPECT_TRUE(connection->run({"SELECT 1"})) << "and it is usable afterwards";
+  EXPECT_TRUE(connection->run({"SELECT 1"})) << "the connection is still usable";
 }
 
-TEST_F(PostgresConnection, StatementsTogetherStopAtTheFirstError) {
+TEST_F(PostgresConnection, RunTogetherStopsAtTheFirstError) {
   auto connection = open();
   ASSERT_TRUE(connection->run_script("CREATE TABLE t (i BIGINT PRIMARY KEY)"));
   const auto insert = [](int64_t value) { return Query{"INSERT INTO t VALUES ($1)", {value}}; };
@@ -59,8 +59,8 @@ TEST_F(PostgresConnection, StatementsTogetherStopAtTheFirstError) {
   EXPECT_EQ(connection->run({"SELECT count(*) FROM t"})->integer(0, 0), 2);
 }
 
-// More than the sockets' buffers hold in each direction.
-TEST_F(PostgresConnection, ManyStatementsTogetherDoNotBlock) {
+// Sends more than fits in the buffers of the sockets, in both directions.
+TEST_F(PostgresConnection, RunTogetherDoesNotBlockOnManyStatements) {
   auto connection = open();
   std::vector<Query> queries(20'000, {"SELECT $1::text", {std::string(200, 'x')}});
   const auto answers = connection->run_together(queries);
@@ -84,7 +84,7 @@ TEST_F(PostgresConnection, ErrorsHaveKindsFaultsAndMessages) {
   EXPECT_EQ(unreachable.error().kind, Kind::unavailable) << unreachable.error().message;
 }
 
-TEST_F(PostgresConnection, AWrongPasswordIsDenied) {
+TEST_F(PostgresConnection, DeniesAWrongPassword) {
   for (const char* password : {"", "wrong"}) {
     const auto denied = Connection::open({server_.url(database_, "locked"), password});
     ASSERT_FALSE(denied);
@@ -93,7 +93,7 @@ TEST_F(PostgresConnection, AWrongPasswordIsDenied) {
   EXPECT_TRUE(Connection::open({server_.url(database_, "locked"), "correct"}));
 }
 
-TEST_F(PostgresConnection, AnEndedSessionIsLost) {
+TEST_F(PostgresConnection, ReportsAnEndedSessionAsLost) {
   auto connection = open();
   const auto pid = connection->run({"SELECT pg_backend_pid()"})->integer(0, 0);
   ASSERT_TRUE(open()->run({"SELECT pg_terminate_backend($1::int, 60000)", {pid}}));
@@ -105,7 +105,7 @@ TEST_F(PostgresConnection, AnEndedSessionIsLost) {
   EXPECT_TRUE(connection->run_together(more).error().is(Fault::lost));
 }
 
-TEST_F(PostgresConnection, ASilentServerIsLost) {
+TEST_F(PostgresConnection, ReportsAnUnresponsiveServerAsLost) {
   auto connection = open();
   connection->set_answer_timeout(50ms);
   const auto late = connection->run({"SELECT pg_sleep(60)"});
@@ -113,7 +113,7 @@ TEST_F(PostgresConnection, ASilentServerIsLost) {
   EXPECT_TRUE(late.error().is(Fault::lost)) << late.error().message;
 }
 
-// Accepts connections, and never answers.
+// SilentServer accepts connections and never answers.
 class SilentServer {
  public:
   SilentServer() {
@@ -134,7 +134,7 @@ class SilentServer {
   os::File socket_;
 };
 
-TEST_F(PostgresConnection, ASilentHostIsPassedOver) {
+TEST_F(PostgresConnection, SkipsAnUnresponsiveHost) {
   const SilentServer silent;
   const auto at = [&](const std::string& hosts, const std::string& more = "") {
     return Connection::open({.url = "host=" + hosts + " user=postgres dbname=" + database_ + more,
@@ -157,7 +157,7 @@ TEST_F(PostgresConnection, ASilentHostIsPassedOver) {
   EXPECT_EQ(none.error().kind, Kind::unavailable);
   for (const std::string& part : {silent.directory() + " did not answer within 2000 ms", absent})
     EXPECT_NE(none.error().message.find(part), std::string::npos) << none.error().message;
-  EXPECT_FALSE(at(absent + "," + server_.socket_directory(), " port=1,2,3")) << "libpq refuses it";
+  EXPECT_FALSE(at(absent + "," + server_.socket_directory(), " port=1,2,3")) << "rejected by libpq";
 }
 
 TEST(DescribeUrl, HasNoPassword) {
@@ -171,7 +171,7 @@ TEST(DescribeUrl, HasNoPassword) {
   EXPECT_EQ(*describe_url("postgresql://ann:se%2Fcret@db.lan,db2.lan:5433/ledger"),
             "PostgreSQL database ledger at db.lan,db2.lan:,5433");
   EXPECT_EQ(*describe_url("host=db dbname=a/b:c@d"), "PostgreSQL database a/b:c@d at db");
-  // Unescaped characters end the password early.
+  // Unescaped characters end the password early, so no part of these URLs may be shown.
   for (const char* url : {"postgresql://ann:sec/ret@db/ledger", "postgresql://ann:1/ret@db/ledger",
                           "postgresql://ann:sec@ret@db/ledger", "postgres://ann:sec:ret/@db/ledger",
                           "postgresql://ann:12:3/ret@db"}) {

@@ -1,15 +1,15 @@
-// Loads libpq when the first connection is made (os/shared_library.hpp): most servers have their
-// ledger in a file, and libpq brings Kerberos and LDAP.
+// Loads libpq when the first connection is made (os/shared_library.hpp), because most servers have
+// their ledger in a file, and libpq also loads Kerberos and LDAP.
 //
-// Threads: callable from anywhere. Errors: none; the library is a dependency of our programs.
-// Lifetime: the library stays.
+// Threads: callable from anywhere. Errors: none; the package depends on the library. Lifetime: the
+// library is never unloaded.
 #pragma once
 
 #include <libpq-fe.h>
 
 namespace trainyard::postgres {
 
-// The functions that we use, by their own names.
+// The used functions of libpq.
 #define TRAINYARD_PQ_FUNCTIONS(EACH) \
   EACH(PQclear)                      \
   EACH(PQcmdTuples)                  \
@@ -59,7 +59,7 @@ struct PqFunctions {
 #undef TRAINYARD_MEMBER
 };
 
-// The first call loads the library.
+// Returns the functions. The first call loads the library.
 const PqFunctions& pq();
 
 }  // namespace trainyard::postgres

@@ -16,7 +16,7 @@ namespace trainyard::signing {
 namespace {
 
 constexpr size_t kScalarBytes = 32, kPointBytes = 65;
-// A candidate fails once in 2^32 times; AWS gives up after this many.
+// limit of candidates, as in AWS's SDKs; a candidate fails once in 2^32 times
 constexpr int kCandidatesMax = 254;
 constexpr std::string_view kLabel = "AWS4-ECDSA-P256-SHA256";
 
@@ -52,7 +52,7 @@ Number number_of(std::string_view bytes) {
   return number;
 }
 
-// Null: the point is not on the curve.
+// Returns null if the point is not on the curve.
 Key make_key(std::string_view point, const BIGNUM* scalar) {
   const Builder builder(OSSL_PARAM_BLD_new());
   bool good =

@@ -16,9 +16,9 @@ namespace {
 
 const Instant kNow = *parse_basic_iso8601("20261120T094500Z");
 
-// aws-c-auth, tests/key_derivation_tests.c: "Values derived in synchronicity with Golang and IAM
-// implementations"; the same in aws-sdk-go-v2, internal/v4a.
-TEST(KeyDerivation, TheVectorOfAws) {
+// The vector of aws-c-auth, tests/key_derivation_tests.c ("Values derived in synchronicity with
+// Golang and IAM implementations"), and of aws-sdk-go-v2, internal/v4a.
+TEST(KeyDerivation, MatchesTheVectorOfAws) {
   const std::string key =
       derive_private_key("AKISORANDOMAASORANDOM", "q+jcrXGc+0zWN6uzclKVhvMmUsIfRPa4rlRandom");
   EXPECT_EQ(to_hex(key), "7fd3bd010c0d9c292141c2b77bfbde1042c92e6836fff749d1269ec890fca1bd");
@@ -27,7 +27,7 @@ TEST(KeyDerivation, TheVectorOfAws) {
             "0515242cedd82e94799482e4c0514b505afccf2c0c98d6a553bf539f424c5ec0");
 }
 
-TEST(Ecdsa, AnythingElseThanTheSignatureIsRefused) {
+TEST(Ecdsa, RejectsOtherTextsKeysAndSignatures) {
   const std::string key = derive_private_key("AKID", "secret"), point = public_key_of(key);
   const std::string signature = sign_ecdsa(key, "text");
   EXPECT_TRUE(verify_ecdsa(point, "text", signature));
@@ -71,7 +71,7 @@ std::vector<Case> cases(std::string& key_id, std::string& secret) {
   return out;
 }
 
-TEST(SigV4a, EveryRequestOfTheCommonRuntimeIsVerified) {
+TEST(SigV4a, VerifiesRequestsSignedByTheCommonRuntime) {
   std::string key_id, secret;
   const auto all = cases(key_id, secret);
   ASSERT_GT(all.size(), 12u);
@@ -87,7 +87,7 @@ TEST(SigV4a, EveryRequestOfTheCommonRuntimeIsVerified) {
     EXPECT_EQ(claim.scope.region, "");
     EXPECT_EQ(claim.session_token, one.token);
     if (claim.payload_sha256.empty()) claim.payload_sha256 = one.body_sha256;
-    // The server puts its own region into the claim; the signature has none.
+    // The server sets its own region in the claim; the signature contains none.
     claim.scope.region = "eu-west-1";
     const auto good = verify(one.method, one.target, one.headers, claim, secret, kNow);
     EXPECT_TRUE(good) << good.error().message;
@@ -111,7 +111,7 @@ TEST(SigV4a, EveryRequestOfTheCommonRuntimeIsVerified) {
   }
 }
 
-TEST(SigV4a, MalformedClaimsAreInvalid) {
+TEST(SigV4a, RejectsMalformedClaims) {
   const auto read = [](const std::string& authorization, const std::string& region_set = "*") {
     HeaderList headers{
         {"Host", "h"}, {"X-Amz-Date", "20261120T094500Z"}, {"Authorization", authorization}};
@@ -132,7 +132,7 @@ TEST(SigV4a, MalformedClaimsAreInvalid) {
   EXPECT_FALSE(with_region && *with_region && (*with_region)->access_key_id == "A");
 }
 
-TEST(RegionSet, NamesAndPatterns) {
+TEST(RegionSet, MatchesNamesAndPatterns) {
   for (const char* set :
        {"eu-west-1", "*", "eu-*", "us-east-1, eu-west-1", "us-*,*-west-*", "eu*west*1", "*1"})
     EXPECT_TRUE(region_set_includes(set, "eu-west-1")) << set;

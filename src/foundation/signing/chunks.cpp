@@ -10,10 +10,11 @@
 namespace trainyard::signing {
 namespace {
 
-// 16 digits and a signature of 144: clients write at most 170
+// limit of a line; clients write at most 170 bytes: 16 digits and a signature of 144
 constexpr size_t kSizeLineBytesMax = 200;
-constexpr size_t kTrailerBytesMax = 8 << 10;  // all of them: a checksum and its signature are 280
-constexpr size_t kSizeDigitsMax = 15;         // 2^60 bytes
+// limit of all trailers; a checksum and its signature have 280 bytes
+constexpr size_t kTrailerBytesMax = 8 << 10;
+constexpr size_t kSizeDigitsMax = 15;  // 2^60 bytes
 // The DER of a P-256 signature has at most 72 bytes, in hex.
 constexpr size_t kEcdsaSignatureBytes = 144;
 constexpr char kPadding = '*';
@@ -25,7 +26,7 @@ std::string scope_of(const Claim& claim) {
   return claim.date + region + "/" + claim.scope.service + "/aws4_request";
 }
 
-// Begins the string to sign; hashes of the signed data follow.
+// Returns the start of the string to sign; hashes of the signed data follow.
 std::string opening(Algorithm algorithm, std::string_view kind, std::string_view time,
                     std::string_view scope, std::string_view previous) {
   std::string text = algorithm == Algorithm::hmac ? "AWS4-HMAC-SHA256-" : "AWS4-ECDSA-P256-SHA256-";
@@ -55,7 +56,8 @@ Error invalid_size() {
                  " hex digits");
 }
 
-// Moves bytes up to the line's end into `line`. True when the line is complete (without its CRLF).
+// Moves bytes up to the end of the line into `line`. Returns true if the line is complete; its CRLF
+// is removed.
 Result<bool> gather(std::string& line, std::string_view& bytes, size_t bytes_max) {
   const auto end = bytes.find('\n');
   const size_t count = end == std::string_view::npos ? bytes.size() : end + 1;
@@ -146,7 +148,7 @@ Result<void> ChunkReader::take_size_line() {
   return ok();
 }
 
-// Checks that `given` signs the text; then it is the signature before the next one.
+// Checks that `given` is a signature of the text, and stores it as the previous signature.
 bool ChunkReader::take_signature(const std::string& text, std::string_view given) {
   if (algorithm_ == Algorithm::hmac) {
     if (!equal_in_constant_time(to_hex(hmac_sha256(verification_key_, text)), given)) return false;
@@ -199,7 +201,8 @@ Result<void> ChunkReader::take_trailer_line() {
 
 namespace {
 
-// Signs in the transmitted form; `previous` becomes the signature without padding.
+// Returns the signature in the transmitted form, and sets `previous` to the signature without
+// padding.
 std::string sign(std::string_view text, Algorithm algorithm, std::string_view signing_key,
                  std::string& previous) {
   if (algorithm == Algorithm::hmac) return previous = to_hex(hmac_sha256(signing_key, text));

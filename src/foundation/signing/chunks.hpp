@@ -1,20 +1,20 @@
-// Decodes uploads whose length or signature is not known in advance ("aws-chunked"): chunks with a
-// size in hex, each with its own signature when they are signed, and trailers with checksums at the
-// end.
+// Decodes uploads whose length or signature is not known in advance ("aws-chunked"): chunks that
+// start with a size in hex, in signed uploads with a signature for each chunk, and trailers with
+// checksums at the end.
 //
 //   body    := chunk* last trailer* CRLF
 //   chunk   := size [";chunk-signature=" signature] CRLF bytes CRLF
 //   last    := "0" [";chunk-signature=" signature] CRLF
-//   trailer := name ":" value CRLF          the last of a signed body's is x-amz-trailer-signature
-//   signature: of SigV4 64 hex digits; of SigV4a DER in hex, filled up with '*' to 144 characters
+//   trailer := name ":" value CRLF          in a signed body the last is x-amz-trailer-signature
+//   signature: SigV4: 64 hex digits; SigV4a: DER in hex, padded with '*' to 144 characters
 //
-// A signature covers the one before it (without its '*'), the first one the request's own; so
-// chunks cannot be changed, swapped, dropped or added. Bytes are returned before their chunk's
-// signature was checked; finished() is true only if all were right, so results must not be kept
-// before that.
+// Each signature covers the previous one (without its '*'), and the first covers the signature of
+// the request, so chunks cannot be changed, swapped, dropped or added. Bytes are returned before
+// the signature of their chunk is checked. finished() is true only if all signatures were valid, so
+// the caller must not store the result before.
 //
-// Threads: confined to one at a time. Errors: invalid (framing), denied (a signature is wrong),
-// exhausted (chunks smaller than kEcdsaChunkBytesMin, signed with SigV4a).
+// Threads: confined to one at a time. Errors: invalid (framing), denied (invalid signature),
+// exhausted (chunks signed with SigV4a that are smaller than kEcdsaChunkBytesMin).
 #pragma once
 
 #include <cstdint>
@@ -27,29 +27,31 @@
 
 namespace trainyard::signing {
 
-// The values of x-amz-content-sha256; the claim tells the algorithm of the chunks' signatures.
+// The kinds of chunked bodies, by the value of x-amz-content-sha256. The claim has the algorithm of
+// the signatures.
 enum class ChunkSeal {
   none,  // STREAMING-UNSIGNED-PAYLOAD-TRAILER
   // STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD
   chunks,
-  chunks_and_trailers  // likewise with -TRAILER: a signature of the trailers ends the body
+  // the same names with -TRAILER: the body ends with a signature of its trailers
+  chunks_and_trailers
 };
 
-// The minimum for chunks signed with SigV4a, except the last: as S3, since each costs a
-// verification, some 0.1 ms.
+// Minimum size of chunks signed with SigV4a, except the last one: as S3, because each costs a
+// verification of about 0.1 ms.
 inline constexpr uint64_t kEcdsaChunkBytesMin = 8192;
 
 class ChunkReader {
  public:
-  // For signed ones: `claim` is the request's, verified; `verification_key` is the key that
-  // verified it.
+  // For signed bodies, `claim` is the verified claim of the request, and `verification_key` the key
+  // that verified it.
   ChunkReader(ChunkSeal seal, const Claim& claim, std::string verification_key);
 
   // Decodes the next bytes of the body and appends those of the object to `out`. Requires: not
   // finished().
   Result<void> feed(std::string_view bytes, std::string& out);
   bool finished() const { return state_ == State::finished; }
-  // Names in lower case. Requires: finished().
+  // Returns the trailers, with names in lower case. Requires: finished().
   const std::map<std::string, std::string>& trailers() const { return trailers_; }
 
  private:
@@ -65,9 +67,9 @@ class ChunkReader {
   const std::string scope_, time_, verification_key_;
   std::string previous_signature_;
   State state_ = State::size_line;
-  std::string line_;          // incomplete line of size or trailer
+  std::string line_;          // incomplete line with a size or a trailer
   uint64_t left_ = 0;         // missing bytes of this chunk
-  bool small_chunk_ = false;  // there was one: only the last chunk may follow
+  bool small_chunk_ = false;  // a chunk was too small, so only the last chunk may follow
   std::string chunk_signature_;
   Sha256 chunk_hash_;
   bool trailers_signed_ = false;
@@ -75,9 +77,9 @@ class ChunkReader {
   std::map<std::string, std::string> trailers_;
 };
 
-// Make a signer's output: a chunk, or behind the last chunk the trailers with their signature and
-// the end of the body. `previous` is the previous signature, and becomes this one. `signing_key`
-// for SigV4a: derive_private_key().
+// Encode and sign a body: sign_chunk() a chunk, sign_trailers() the trailers and the end of the
+// body, after the last chunk. `previous` is the previous signature, and is set to the new one. For
+// SigV4a, `signing_key` is derive_private_key().
 std::string sign_chunk(std::string_view chunk, const Claim& claim, std::string_view signing_key,
                        std::string& previous);
 std::string sign_trailers(const std::map<std::string, std::string>& trailers, const Claim& claim,

@@ -38,9 +38,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string out;
   for (size_t at = 0; at < body.size(); at += piece)
     if (!reader.feed(body.substr(at, piece), out)) return 0;
-  CHECK(out.size() <= body.size(), "framing only ever takes away");
+  CHECK(out.size() <= body.size(), "decoding never adds bytes");
 
-  // The reader accepts what the signer makes.
+  // The reader accepts bodies that the signer makes.
   std::string previous = claim.signature;
   std::string framed = signing::sign_chunk(body, claim, signing_key, previous);
   if (!body.empty()) framed += signing::sign_chunk("", claim, signing_key, previous);
@@ -48,6 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       signing::sign_trailers({{"x-amz-checksum-crc32", "AAAAAA=="}}, claim, signing_key, previous);
   signing::ChunkReader own(signing::ChunkSeal::chunks_and_trailers, claim, verification_key);
   std::string again;
-  CHECK(own.feed(framed, again) && own.finished() && again == body, "a signed body is read back");
+  CHECK(own.feed(framed, again) && own.finished() && again == body,
+        "a signed body is decoded to its bytes");
   return 0;
 }

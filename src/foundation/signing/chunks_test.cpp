@@ -12,8 +12,8 @@
 namespace trainyard::signing {
 namespace {
 
-// "Signature Calculations for the Authorization Header: Transferring Payload in Multiple Chunks",
-// its example.
+// The example of AWS's page "Signature Calculations for the Authorization Header: Transferring
+// Payload in Multiple Chunks".
 const Instant kDocumented = *parse_basic_iso8601("20130524T000000Z");
 const Scope kScope{"us-east-1", "s3"};
 constexpr std::string_view kSecret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
@@ -55,7 +55,7 @@ Read read(ChunkSeal seal, std::string_view body, size_t piece = 1000) {
   return out;
 }
 
-TEST(SignedChunks, TheDocumentedExample) {
+TEST(SignedChunks, ReadsTheDocumentedExample) {
   const std::string first(65536, 'a'), second(1024, 'a');
   const std::string body =
       "10000;chunk-signature=ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648\r\n" +
@@ -72,8 +72,9 @@ TEST(SignedChunks, TheDocumentedExample) {
   EXPECT_EQ(got.bytes, first + second);
 }
 
-// "Signature calculations for the authorization header: Including trailing headers", its example.
-TEST(SignedChunks, TheDocumentedExampleWithTrailers) {
+// The example of AWS's page "Signature calculations for the authorization header: Including
+// trailing headers".
+TEST(SignedChunks, ReadsTheDocumentedExampleWithTrailers) {
   Claim claim = documented_claim();
   claim.signature = "106e2a8a18243abcf37539882f36619c00e2dfc72633413f02d3b74544bfeb8e";
   const std::string bytes(66560, 'a');
@@ -101,7 +102,7 @@ TEST(SignedChunks, TheDocumentedExampleWithTrailers) {
             "refused");
 }
 
-TEST(SignedChunks, AnyPieceSizeReadsTheSame) {
+TEST(SignedChunks, ReadsPiecesOfAnySize) {
   const std::string body = signed_body({"hello ", "wide ", "world"});
   for (size_t piece = 1; piece <= body.size(); ++piece) {
     const Read got = read(ChunkSeal::chunks, body, piece);
@@ -110,7 +111,7 @@ TEST(SignedChunks, AnyPieceSizeReadsTheSame) {
   }
 }
 
-TEST(SignedChunks, NothingMayBeChangedSwappedDroppedOrCutOff) {
+TEST(SignedChunks, RejectsChangedSwappedDroppedOrTruncatedBytes) {
   const std::string body = signed_body({"hello ", "world!"});
   for (size_t at = 0; at < body.size(); ++at) {
     std::string changed = body;
@@ -126,7 +127,7 @@ TEST(SignedChunks, NothingMayBeChangedSwappedDroppedOrCutOff) {
   EXPECT_EQ(read(ChunkSeal::chunks, "0\r\n\r\n").result.error().kind, Kind::denied);
 }
 
-TEST(SignedChunks, TrailersAreSignedToo) {
+TEST(SignedChunks, VerifiesTheSignatureOfTrailers) {
   std::string previous(kSeed);
   std::string body = sign_chunk("hello", documented_claim(), key(), previous);
   body += sign_chunk("", documented_claim(), key(), previous);
@@ -150,7 +151,7 @@ TEST(SignedChunks, TrailersAreSignedToo) {
   EXPECT_EQ(read(ChunkSeal::chunks, body + trailer + "\r\n").result.error().kind, Kind::denied);
   EXPECT_TRUE(read(ChunkSeal::chunks, body + "\r\n").finished);
   EXPECT_EQ(read(ChunkSeal::chunks_and_trailers, body + "\r\n").result.error().kind, Kind::denied)
-      << "dropped whole";
+      << "dropped as a whole";
   EXPECT_EQ(read(ChunkSeal::chunks,
                  body + "x-amz-checksum-crc32:OTHER===\r\nx-amz-trailer-signature:" + signature +
                      "\r\n\r\n")
@@ -210,7 +211,7 @@ std::string& replace(std::string& text, std::string_view old, std::string_view b
   return text.replace(at, old.size(), by);
 }
 
-TEST(EcdsaChunks, AnyPieceSizeReadsTheSame) {
+TEST(EcdsaChunks, ReadsPiecesOfAnySize) {
   const EcdsaBody body({"hello"}, {{"x-amz-checksum-crc32c", "yZRlqg=="}});
   const std::string text = body.text();
   for (size_t piece = 1; piece <= text.size(); ++piece) {
@@ -223,9 +224,9 @@ TEST(EcdsaChunks, AnyPieceSizeReadsTheSame) {
   EXPECT_TRUE(EcdsaBody({}).read().finished);
 }
 
-// The strings to sign, and the width of signatures, of aws-c-auth (tests/test_chunked_signing.c,
-// source/aws_signing.c).
-TEST(EcdsaChunks, TheTextEqualsTheCommonRuntimes) {
+// Checks the strings to sign and the width of signatures against aws-c-auth
+// (tests/test_chunked_signing.c, source/aws_signing.c).
+TEST(EcdsaChunks, SignsTheSameStringsAsTheCommonRuntime) {
   const std::string when = "\n20130524T000000Z\n20130524/s3/aws4_request\n";
   for (int i = 0; i < 20; ++i) {
     const EcdsaBody body({"hello"}, {{"second", "2"}, {"first", "1"}});
@@ -253,13 +254,13 @@ TEST(EcdsaChunks, TheTextEqualsTheCommonRuntimes) {
   }
 }
 
-TEST(EcdsaChunks, TrailersMayArriveInAnyOrder) {
+TEST(EcdsaChunks, AcceptsTrailersInAnyOrder) {
   EcdsaBody body({"hello"}, {{"a", "1"}, {"b", "2"}});
   replace(body.trailers, "a:1\r\nb:2\r\n", "B: 2\r\na:1\r\n");
   EXPECT_TRUE(body.read(ChunkSeal::chunks_and_trailers).finished);
 }
 
-TEST(EcdsaChunks, NoByteMayBeChangedOrCutOff) {
+TEST(EcdsaChunks, RejectsChangedAndMissingBytes) {
   const EcdsaBody body({"hello"}, {{std::string(kChecksum), "yZRlqg=="}});
   const std::string text = body.text();
   for (size_t at = 0; at < text.size(); ++at) {
@@ -272,7 +273,7 @@ TEST(EcdsaChunks, NoByteMayBeChangedOrCutOff) {
   EXPECT_FALSE(body.read(ChunkSeal::chunks_and_trailers, text + "x").result);
 }
 
-TEST(EcdsaChunks, NoChunkMayBeMovedDroppedAddedOrTakenFromElsewhere) {
+TEST(EcdsaChunks, RejectsMovedDroppedAddedAndForeignChunks) {
   const auto refused = [](const std::function<void(EcdsaBody&)>& change) {
     EcdsaBody body({kFull, kOther, "end"});
     EXPECT_TRUE(body.read().finished);
@@ -299,8 +300,8 @@ TEST(EcdsaChunks, NoChunkMayBeMovedDroppedAddedOrTakenFromElsewhere) {
   EXPECT_FALSE(body.read().finished) << "without the last chunk";
 }
 
-TEST(EcdsaChunks, InvalidSignaturesAreDenied) {
-  // One with padding, as three in four have.
+TEST(EcdsaChunks, DeniesInvalidSignatures) {
+  // Searches for a signature with padding; three in four have padding.
   EcdsaBody body({"hello"});
   for (int i = 0; i < 1'000 && body.chunks[0].find("**") == std::string::npos; ++i)
     body = EcdsaBody({"hello"});
@@ -326,7 +327,7 @@ TEST(EcdsaChunks, InvalidSignaturesAreDenied) {
 }
 
 // The verification key is public, so an HMAC with it proves nothing.
-TEST(EcdsaChunks, AnHmacWithThePublicKeyIsDenied) {
+TEST(EcdsaChunks, DeniesAnHmacWithThePublicKey) {
   EcdsaBody body({});
   Claim claim = body.claim;
   claim.algorithm = Algorithm::hmac;
@@ -335,7 +336,7 @@ TEST(EcdsaChunks, AnHmacWithThePublicKeyIsDenied) {
   EXPECT_EQ(body.read().result.error().kind, Kind::denied);
 }
 
-TEST(EcdsaChunks, TrailersMayNotBeChangedAddedOrDropped) {
+TEST(EcdsaChunks, RejectsChangedAddedAndDroppedTrailers) {
   const auto refused = [](ChunkSeal seal, const std::function<void(std::string&)>& change) {
     EcdsaBody body({"hello"}, {{"x-amz-checksum-crc32c", "yZRlqg=="}});
     change(body.trailers);
@@ -362,14 +363,14 @@ TEST(EcdsaChunks, TrailersMayNotBeChangedAddedOrDropped) {
   EXPECT_EQ(twice.read().result.error().kind, Kind::invalid);
 }
 
-TEST(EcdsaChunks, OnlyTheLastMayBeSmall) {
+TEST(EcdsaChunks, AcceptsOnlyTheLastChunkBelowTheMinimum) {
   const std::string small(kEcdsaChunkBytesMin - 1, 'a');
   EXPECT_TRUE(EcdsaBody({kFull, small}).read().finished);
   EXPECT_EQ(EcdsaBody({kFull, small, kFull}).read().result.error().kind, Kind::exhausted);
   EXPECT_EQ(EcdsaBody({"a", "b"}).read().result.error().kind, Kind::exhausted);
 }
 
-TEST(UnsignedChunks, BytesAndTrailersAreRead) {
+TEST(UnsignedChunks, ReadsBytesAndTrailers) {
   const Read got =
       read(ChunkSeal::none,
            "5\r\nhello\r\nA\r\n0123456789\r\n0\r\nX-Amz-Checksum-CRC32: abc=\r\n\r\n", 3);
@@ -379,7 +380,7 @@ TEST(UnsignedChunks, BytesAndTrailersAreRead) {
   EXPECT_EQ(got.trailers, (std::map<std::string, std::string>{{"x-amz-checksum-crc32", "abc="}}));
 }
 
-TEST(UnsignedChunks, BadFramingIsInvalid) {
+TEST(UnsignedChunks, RejectsInvalidFraming) {
   for (const std::string body :
        {"x\r\n", "\r\n", "5\nhello", "5\r\nhelloX\r\n", "5\r\nhello0\r\n", "1000000000000000\r\n",
         "-1\r\n", "0\r\n:novalue\r\n\r\n", "0\r\na:b\r\nA:c\r\n\r\n", "0\r\nnocolon\r\n\r\n",

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kHmac = "AWS4-HMAC-SHA256", kEcdsa = "AWS4-ECDSA-P256-SHA256";
 constexpr size_t kSignedHeadersMax = 100;    // clients sign fewer than twenty
-constexpr size_t kRegionSetBytesMax = 1024;  // all of AWS's regions are half of it
+constexpr size_t kRegionSetBytesMax = 1024;  // twice the length of all names of AWS's regions
 
 std::string_view header(const HeaderList& headers, std::string_view name) {
   for (const auto& [given, value] : headers)
@@ -58,8 +58,8 @@ bool is_date(std::string_view text) {
   return text.size() == 8 && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// "AKIA.../20261120/eu-west-1/s3/aws4_request"; of SigV4a, "AKIA.../20261120/s3/aws4_request".
-// Requires: claim.algorithm.
+// Reads "AKIA.../20261120/eu-west-1/s3/aws4_request" or, for SigV4a,
+// "AKIA.../20261120/s3/aws4_request". Requires: claim.algorithm is set.
 Result<void> read_credential(std::string_view credential, Claim& claim) {
   const bool regional = claim.algorithm == Algorithm::hmac;
   const auto fault = [&] {
@@ -67,8 +67,7 @@ Result<void> read_credential(std::string_view credential, Claim& claim) {
                    " slash-delimited elements, e.g. keyid/date/" + (regional ? "region/" : "") +
                    "service/term, got '" + shorten(credential, 200) + "'");
   };
-  // Our key ids have no slash; if there were more of them, the id would be the part before the last
-  // four.
+  // Key IDs contain no slash. If one did, it would be the part before the last four elements.
   std::string_view rest = credential;
   std::array<std::string_view, 4> last;  // date, region, service, term
   for (int i = 3; i >= 0; --i) {
@@ -156,7 +155,7 @@ Result<std::optional<Claim>> read_claim(std::string_view target, const HeaderLis
   const auto algorithm = algorithm_of(type);
   if (!algorithm)
     return invalid("Unsupported authorization type: '" + shorten(type, 60) +
-                   "'; this server takes AWS4-HMAC-SHA256 and AWS4-ECDSA-P256-SHA256");
+                   "'; this server accepts AWS4-HMAC-SHA256 and AWS4-ECDSA-P256-SHA256");
   Claim claim;
   claim.algorithm = *algorithm;
   bool credential = false, names = false;
@@ -219,8 +218,7 @@ Result<Claim> read_form_claim(const FormSignature& form) {
 bool region_set_includes(std::string_view set, std::string_view region) {
   for (const auto part : split(set, ',')) {
     std::string_view pattern = trim(part), text = region;
-    // Names and '*': each piece between asterisks matches at its first occurrence, the last one at
-    // the end.
+    // Each piece between asterisks is matched at its first occurrence, the last piece at the end.
     const size_t star = pattern.find('*');
     if (star == std::string_view::npos) {
       if (pattern == text) return true;

@@ -1,11 +1,11 @@
-// Makes bearer tokens for metrics from access keys, for programs that cannot sign requests, such as
-// Prometheus.
+// Makes and parses bearer tokens for metrics, for programs that cannot sign requests, such as
+// Prometheus. A token is derived from an access key:
 //
 //   trainyard-scrape.AKIAIOSFODNN7EXAMPLE.<64 hex digits>
 //
-// The digits are an HMAC-SHA256 of the token's use and of the key's id, with the secret access key.
-// So a token is good for that use only, does not reveal the secret, needs no storage, and ends with
-// its key.
+// The digits are an HMAC-SHA256 of the token's use and of the access key ID, with the secret access
+// key. A token is therefore valid for one use only, does not reveal the secret, is not stored, and
+// becomes invalid with its key.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -31,7 +31,7 @@ struct ParsedToken {
 
 std::string metrics_token(std::string_view access_key_id, std::string_view secret_access_key,
                           TokenUse use);
-// Reads the parts of a token without verifying it. Nothing: the text has another form.
+// Parses a token without verifying it. Returns nullopt if the text has another form.
 std::optional<ParsedToken> parse_metrics_token(std::string_view token);
 
 }  // namespace trainyard::signing

@@ -16,7 +16,7 @@ TEST(MetricsToken, DependsOnKeySecretAndUse) {
     EXPECT_NE(token.substr(token.size() - 64), other.substr(other.size() - 64));
 }
 
-TEST(MetricsToken, IsReadBack) {
+TEST(MetricsToken, ParsesItsParts) {
   const auto parsed = parse_metrics_token(metrics_token("a.b", "secret", TokenUse::write));
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->use, TokenUse::write);

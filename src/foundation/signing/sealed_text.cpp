@@ -52,7 +52,7 @@ Result<std::string> unseal(std::string_view key, std::string_view sealed,
                            std::string_view context) {
   CHECK(key.size() == kSealingKeyBytes, "the data directory makes keys of this size");
   const auto broken = [] {
-    return corrupt("decrypting a sealed text: it was changed, or sealed with another key");
+    return corrupt("decrypting a sealed text: it was changed, or encrypted with another key");
   };
   if (sealed.size() > kSealedTextBytesMax) return broken();
   const auto bytes = from_base64(sealed);

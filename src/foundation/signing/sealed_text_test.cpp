@@ -9,7 +9,7 @@ namespace {
 
 const std::string kKey(kSealingKeyBytes, 'k');
 
-TEST(SealedText, OpensWithTheSameKeyAndContextOnly) {
+TEST(SealedText, DecryptsOnlyWithTheSameKeyAndContext) {
   SeededRandom random(1);
   const std::string sealed = seal(kKey, "secret", "AKIA1", random);
   EXPECT_EQ(*unseal(kKey, sealed, "AKIA1"), "secret");
@@ -19,14 +19,14 @@ TEST(SealedText, OpensWithTheSameKeyAndContextOnly) {
   EXPECT_EQ(*unseal(kKey, seal(kKey, "", "", random), ""), "");
 }
 
-TEST(SealedText, ShowsNothingOfTheTextAndIsNeverTheSameTwice) {
+TEST(SealedText, HidesTheTextAndDiffersEachTime) {
   SeededRandom random(1);
   const std::string sealed = seal(kKey, "secret", "AKIA1", random);
   EXPECT_EQ(from_base64(sealed)->find("secret"), std::string::npos);
   EXPECT_NE(sealed, seal(kKey, "secret", "AKIA1", random));
 }
 
-TEST(SealedText, EachChangedByteIsNoticed) {
+TEST(SealedText, DetectsEachChangedByte) {
   SeededRandom random(1);
   const std::string bytes = *from_base64(seal(kKey, "secret", "AKIA1", random));
   for (size_t i = 0; i < bytes.size(); ++i) {

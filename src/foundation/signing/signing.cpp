@@ -19,9 +19,10 @@ namespace {
 constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256",
                            kEcdsaAlgorithm = "AWS4-ECDSA-P256-SHA256";
 constexpr size_t kDigestBytes = 32;
-constexpr size_t kBlockBytes = 64;  // of SHA-256, for HMAC
+constexpr size_t kBlockBytes = 64;  // block size of SHA-256, for HMAC
 
-// Fetched once: looking up an algorithm by name costs more than hashing a small request.
+// Returns SHA-256 of OpenSSL. It is fetched once, because a look-up by name costs more than hashing
+// a small request.
 const EVP_MD* sha256() {
   static EVP_MD* const fetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   CHECK(fetched != nullptr, "OpenSSL's default provider has SHA-256");
@@ -40,7 +41,7 @@ EVP_MD_CTX* thread_context() {
 
 using Digest = std::array<char, kDigestBytes>;
 
-// SHA-256 over the pieces, one after another.
+// Returns the SHA-256 of the concatenated pieces.
 Digest digest(std::initializer_list<std::string_view> pieces) {
   EVP_MD_CTX* const context = thread_context();
   Digest out;
@@ -56,7 +57,7 @@ Digest digest(std::initializer_list<std::string_view> pieces) {
 
 std::string_view view(const Digest& digest) { return {digest.data(), digest.size()}; }
 
-// RFC 2104 with digest(): two hashes, without a context of its own.
+// Computes an HMAC (RFC 2104) by two calls of digest(), without a context of OpenSSL.
 Digest hmac(std::string_view key, std::string_view bytes) {
   std::array<char, kBlockBytes> inner{}, outer{};
   if (key.size() > kBlockBytes) {
@@ -90,22 +91,22 @@ std::string without_dots(std::string_view path) {
   return out;
 }
 
-// S3 uses the path as the client encoded it (once); every other service normalises it and encodes
-// it again.
+// Returns the path as it is signed. S3 uses the path as the client encoded it (once); every other
+// service normalises it and encodes it again.
 std::string canonical_path(std::string_view target, std::string_view service) {
   const std::string_view path = path_of(target);
   if (path.empty() || path == "/") return "/";
   if (service == "s3") {
-    // Encoded again from the decoded form, so that a client's %7e and ~ mean the same key and sign
-    // the same text.
+    // Encoded again from the decoded form, so that %7e and ~ are the same key and sign the same
+    // text.
     auto decoded = percent_decode(path);
     return percent_encode(decoded ? *decoded : std::string(path), true);
   }
   return percent_encode(without_dots(path), true);
 }
 
-// Parameters sorted by name and value, each encoded once. X-Amz-Signature is not part of the signed
-// text.
+// Returns the parameters as they are signed: sorted by name and value, each encoded once, without
+// X-Amz-Signature.
 std::string canonical_query(std::string_view query) {
   if (query.empty()) return "";
   std::vector<std::pair<std::string, std::string>> parameters;
@@ -131,7 +132,7 @@ std::string canonical_query(std::string_view query) {
   return out;
 }
 
-// Removes blanks at the ends, and reduces others to one.
+// Appends a value without blanks at its ends, and with one blank for each run of blanks.
 void append_folded(std::string& out, std::string_view value) {
   bool blank = false, begun = false;
   for (const char c : value) {
@@ -146,7 +147,8 @@ void append_folded(std::string& out, std::string_view value) {
   }
 }
 
-// One line for each signed header, values of equal names joined by commas in the order of arrival.
+// Returns one line for each signed header. Values of equal names are joined by commas, in the order
+// of arrival.
 std::string canonical_headers(const HeaderList& headers,
                               const std::vector<std::string>& signed_headers) {
   std::string out;
@@ -173,7 +175,8 @@ std::string joined(const std::vector<std::string>& names) {
   return out;
 }
 
-// "20261120/eu-west-1/s3/aws4_request"; without a region, as in SigV4a, "20261120/s3/aws4_request".
+// Formats "20261120/eu-west-1/s3/aws4_request" or, without a region (SigV4a),
+// "20261120/s3/aws4_request".
 std::string scope_text(std::string_view date, const Scope& scope) {
   std::string text(date);
   if (!scope.region.empty()) text.append("/").append(scope.region);
@@ -305,7 +308,7 @@ std::string presign(std::string_view method, std::string_view target, std::strin
   if (!keys.session_token.empty()) add("X-Amz-Security-Token", keys.session_token);
   const HeaderList headers{{"host", std::string(host)}};
   const std::vector<std::string> names{"host"};
-  // S3 accepts any body with a presigned URL; the other services use the hash of an empty one.
+  // S3 accepts any body with a presigned URL; other services use the hash of an empty body.
   const std::string payload =
       scope.service == "s3" ? std::string(kUnsignedPayload) : sha256_hex("");
   add("X-Amz-Signature", signature_of({method, out, headers, names, payload, time, scope},
@@ -330,14 +333,14 @@ std::vector<std::string> headers_not_signed(const HeaderList& headers, const Cla
 
 namespace {
 
-Verdict judge_times(const Claim& claim, Instant now) {
+Verdict check_times(const Claim& claim, Instant now) {
   if (claim.lifetime) {
     if (claim.signed_at > now + kSkewMax) return Verdict::skewed;
     if (now > claim.signed_at + *claim.lifetime) return Verdict::expired;
   } else if (claim.signed_at > now + kSkewMax || claim.signed_at < now - kSkewMax) {
     return Verdict::skewed;
   }
-  return Verdict::good;
+  return Verdict::valid;
 }
 
 }  // namespace
@@ -348,16 +351,15 @@ std::string verification_key(std::string_view secret_access_key, const Claim& cl
   return signing_key(secret_access_key, claim.date, claim.scope);
 }
 
-Verdict judge(std::string_view method, std::string_view target, const HeaderList& headers,
-              const Claim& claim, std::string_view signing_key, Instant now) {
-  // Times first: they are cheap to check, and not secret.
-  if (const Verdict times = judge_times(claim, now); times != Verdict::good) return times;
+Verdict check_signature(std::string_view method, std::string_view target, const HeaderList& headers,
+                        const Claim& claim, std::string_view signing_key, Instant now) {
+  // Checks the times first, because they are cheap to check and not secret.
+  if (const Verdict times = check_times(claim, now); times != Verdict::valid) return times;
   const std::string time = to_basic_iso8601(claim.signed_at);
   if (time.substr(0, 8) != claim.date) return Verdict::wrong_signature;
   if (!headers_not_signed(headers, claim).empty()) return Verdict::headers_not_signed;
-  // Without the header, the client signed the hash of the body, which the caller has
-  // set.
-  // The scope of SigV4a has no region, in requests to any region.
+  // If x-amz-content-sha256 is absent, the caller has set payload_sha256 to the hash of the body.
+  // The signed scope of SigV4a has no region.
   const Scope scope{claim.algorithm == Algorithm::hmac ? claim.scope.region : "",
                     claim.scope.service};
   const ToSign request{method, target, headers,        claim.signed_headers, claim.payload_sha256,
@@ -365,25 +367,26 @@ Verdict judge(std::string_view method, std::string_view target, const HeaderList
   if (claim.algorithm == Algorithm::ecdsa) {
     const auto signature = from_hex(claim.signature);
     const bool good = signature && verify_ecdsa(signing_key, string_to_sign(request), *signature);
-    return good ? Verdict::good : Verdict::wrong_signature;
+    return good ? Verdict::valid : Verdict::wrong_signature;
   }
   const std::string signature = signature_of(request, signing_key);
-  return equal_in_constant_time(signature, claim.signature) ? Verdict::good
+  return equal_in_constant_time(signature, claim.signature) ? Verdict::valid
                                                             : Verdict::wrong_signature;
 }
 
-Verdict judge_form(const Claim& claim, std::string_view policy, std::string_view signing_key,
-                   Instant now) {
-  if (const Verdict times = judge_times(claim, now); times != Verdict::good) return times;
+Verdict check_form_signature(const Claim& claim, std::string_view policy,
+                             std::string_view signing_key, Instant now) {
+  if (const Verdict times = check_times(claim, now); times != Verdict::valid) return times;
   const std::string signature = to_hex(view(hmac(signing_key, policy)));
-  return equal_in_constant_time(signature, claim.signature) ? Verdict::good
+  return equal_in_constant_time(signature, claim.signature) ? Verdict::valid
                                                             : Verdict::wrong_signature;
 }
 
 Result<void> verify(std::string_view method, std::string_view target, const HeaderList& headers,
                     const Claim& claim, std::string_view secret_access_key, Instant now) {
-  switch (judge(method, target, headers, claim, verification_key(secret_access_key, claim), now)) {
-    case Verdict::good:
+  switch (check_signature(method, target, headers, claim,
+                          verification_key(secret_access_key, claim), now)) {
+    case Verdict::valid:
       return ok();
     case Verdict::skewed:
       return denied("Signature " +

@@ -1,12 +1,12 @@
-// Signs and verifies requests by AWS Signature Version 4: sign and presign for our clients, verify
-// for our server, which also accepts version 4a (ECDSA, for a set of regions) and the forms of S3's
-// POST. Pure: keys and instants are arguments.
+// Signs and verifies requests by AWS Signature Version 4. sign() and presign() are for clients. The
+// server reads claims and verifies them; it also accepts version 4a (ECDSA, for a set of regions)
+// and the forms of S3's POST. Keys and instants are arguments.
 //
 // Algorithm:
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 //
-// Threads: pure functions. Errors: of verify: invalid (malformed), denied (wrong signature,
-// expired, skewed); the message is AWS's.
+// Threads: pure functions. Errors: invalid (malformed), denied (wrong signature, expired, skewed),
+// with AWS's messages.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ using HeaderList = std::vector<std::pair<std::string, std::string>>;
 struct Keys {
   std::string access_key_id;
   std::string secret_access_key;
-  std::string session_token;  // "" for long-term keys
+  std::string session_token;  // "": long-term keys
 };
 
 struct Scope {
@@ -38,7 +38,7 @@ struct Scope {
 inline constexpr std::string_view kUnsignedPayload = "UNSIGNED-PAYLOAD";
 
 std::string sha256_hex(std::string_view bytes);
-// Computes the same for bytes that arrive in pieces. Confined to one thread.
+// Sha256 computes the hash of bytes that arrive in pieces. Confined to one thread.
 class Sha256 {
  public:
   Sha256();
@@ -53,13 +53,14 @@ class Sha256 {
 };
 std::string hmac_sha256(std::string_view key, std::string_view bytes);
 
-// Returns the headers to add to a request: Authorization, X-Amz-Date, X-Amz-Security-Token,
-// x-amz-content-sha256. `headers` has those that will be sent and must be signed, including Host.
-// `target` is in its final form.
+// Signs a request. Returns the headers to add to it: Authorization, X-Amz-Date,
+// X-Amz-Security-Token, x-amz-content-sha256. `headers` are the other headers that are sent and
+// must be signed, including Host. `target` is in its final form.
 HeaderList sign(std::string_view method, std::string_view target, const HeaderList& headers,
                 std::string_view payload_sha256, const Keys& keys, const Scope& scope, Instant now);
 
-// Returns the target with X-Amz-* query parameters and signature. Valid for `lifetime` from now.
+// Signs a URL. Returns the target with X-Amz-* query parameters and signature, valid for `lifetime`
+// from now.
 std::string presign(std::string_view method, std::string_view target, std::string_view host,
                     const Keys& keys, const Scope& scope, Instant now, Duration lifetime);
 
@@ -68,7 +69,7 @@ enum class Algorithm {
   ecdsa  // AWS4-ECDSA-P256-SHA256: SigV4a
 };
 
-// The signer as a request names it, before anything is checked.
+// The signer, the scope and the signature that a request claims. Nothing of it is verified yet.
 struct Claim {
   Algorithm algorithm = Algorithm::hmac;
   std::string access_key_id;
@@ -82,52 +83,57 @@ struct Claim {
   std::optional<Duration> lifetime;  // presigned
   // the signature is in the target, not in the Authorization header
   bool in_query = false;
-  // x-amz-content-sha256, or UNSIGNED-PAYLOAD, or STREAMING-..; "" = absent: then the client signed
-  // the hash of the body, and the caller, who has the body, sets it before verify().
+  // x-amz-content-sha256: a hash, UNSIGNED-PAYLOAD or STREAMING-... "": the header is absent, and
+  // the client signed the hash of the body; the caller, which has the body, sets it before
+  // verify().
   std::string payload_sha256;
 };
 
-// Returns nothing for a request without a signature (anonymous). Errors: invalid.
+// Reads the claim of a request. Returns nullopt for a request without a signature (anonymous).
+// Errors: invalid.
 Result<std::optional<Claim>> read_claim(std::string_view target, const HeaderList& headers);
 
-// True if one of the names and patterns ('*' is any text) of X-Amz-Region-Set matches the region.
+// Returns true if a name or pattern ('*': any text) in X-Amz-Region-Set matches the region.
 bool region_set_includes(std::string_view set, std::string_view region);
 
-// Fields of a form (S3's POST). The signature covers the policy's base64 text, and nothing else.
+// The signature fields of a form (S3's POST). The signature covers only the base64 text of the
+// policy.
 struct FormSignature {
   std::string algorithm, credential, date, token, signature;
 };
-// The claim lasts for kPresignMax; the form's policy decides how long it may be used. Errors:
-// invalid.
+// Reads the claim of a form. It is valid for kPresignMax; the policy of the form may limit it
+// further. Errors: invalid.
 Result<Claim> read_form_claim(const FormSignature& form);
 
 inline constexpr Duration kSkewMax = 15min;  // as AWS
 inline constexpr Duration kPresignMax = 7 * 24h;
 
-// Returns the key that signs one day's requests to one service in one region: worth caching (four
-// HMACs).
+// Returns the key that signs the requests of one day to one service in one region. Callers should
+// cache it, since it costs four HMACs.
 std::string signing_key(std::string_view secret_access_key, std::string_view date,
                         const Scope& scope);
 
-// Returns the key for judge(): signing_key(), or for SigV4a the signer's public key. Both are worth
-// caching.
+// Returns the key for check_signature(): signing_key() or, for SigV4a, the public key of the
+// signer. Callers should cache both.
 std::string verification_key(std::string_view secret_access_key, const Claim& claim);
 
-// The result of verify(), for callers with their own message for each fault.
-enum class Verdict { good, wrong_signature, skewed, expired, headers_not_signed };
-// Returns the names, in lower case, of the headers that a request must sign and does not: Host, and
-// every x-amz-* header, since services act on those (x-amz-copy-source turns a PUT into a copy). A
-// presigned request may leave x-amz-content-sha256 unsigned: the value is part of its signature
-// anyway.
+// The result of check_signature(), for callers that have their own message for each fault.
+enum class Verdict { valid, wrong_signature, skewed, expired, headers_not_signed };
+// Returns the names, in lower case, of headers that a request must sign and does not sign: Host and
+// every x-amz-* header, because services act on those (x-amz-copy-source turns a PUT into a copy).
+// A presigned request need not sign x-amz-content-sha256, whose value is part of its signature in
+// any case.
 std::vector<std::string> headers_not_signed(const HeaderList& headers, const Claim& claim);
-Verdict judge(std::string_view method, std::string_view target, const HeaderList& headers,
-              const Claim& claim, std::string_view verification_key, Instant now);
-// Does the same for a form, whose policy is given as received, in base64.
-Verdict judge_form(const Claim& claim, std::string_view policy, std::string_view verification_key,
-                   Instant now);
+// Checks the signature of a claim, its times against `now`, and that all necessary headers are
+// signed.
+Verdict check_signature(std::string_view method, std::string_view target, const HeaderList& headers,
+                        const Claim& claim, std::string_view verification_key, Instant now);
+// Checks the signature and the times of a form, whose policy is given in base64, as received.
+Verdict check_form_signature(const Claim& claim, std::string_view policy,
+                             std::string_view verification_key, Instant now);
 
-// Checks the claim's signature with the secret, and its times against now. The payload's hash is
-// not compared with the body, which only the caller has. Errors: denied.
+// Like check_signature(), with the secret, and AWS's message for each fault. The hash of the
+// payload is not compared with the body, which only the caller has. Errors: denied.
 Result<void> verify(std::string_view method, std::string_view target, const HeaderList& headers,
                     const Claim& claim, std::string_view secret_access_key, Instant now);
 

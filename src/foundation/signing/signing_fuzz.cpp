@@ -1,5 +1,5 @@
-// Reads any text as a request: a line "METHOD TARGET", then one header per line. Judges it, and
-// signs it: our own signatures must verify.
+// Reads any text as a request: a line "METHOD TARGET", then one header per line.
+// Verifies its signature, then signs it: signatures that we make must verify.
 // decoder: src/foundation/signing/signing.cpp src/foundation/signing/claim.cpp
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 using namespace trainyard;
 
-// A header's name that the server accepts, and a client may sign.
+// Returns true for a header name that the server accepts and a client may sign.
 static bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   if (claim && *claim) (void)signing::region_set_includes((*claim)->region_set, "eu-west-1");
 
-  // The same as the fields of a form.
+  // Reads the same headers as the fields of a POST form.
   const auto field = [&](std::string_view name) {
     for (const auto& [given, value] : headers)
       if (equals_ignoring_case(given, name)) return value;
@@ -51,9 +51,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto form = signing::read_form_claim({field("x-amz-algorithm"), field("x-amz-credential"),
                                               field("x-amz-date"), field("x-amz-security-token"),
                                               field("x-amz-signature")});
-  if (form) (void)signing::judge_form(*form, target, signing::verification_key(secret, *form), now);
+  if (form)
+    (void)signing::check_form_signature(*form, target, signing::verification_key(secret, *form),
+                                        now);
 
-  // Round trips, for requests that have no signature of their own.
+  // Signs and verifies the request, if it has no signature.
   if (!claim || *claim || target.find('#') != std::string_view::npos) return 0;
   const signing::Keys keys{"AKID", secret, size % 2 ? "token" : ""};
   const signing::Scope scope{"eu-west-1", size % 3 ? "s3" : "sagemaker"};
@@ -70,16 +72,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
        signing::sign(method, target, signed_headers, body.finish_hex(), keys, scope, now))
     signed_headers.push_back(field);
   const auto own = signing::read_claim(target, signed_headers);
-  CHECK(own && *own, "a request that we signed says so");
+  CHECK(own && *own, "a signed request has a readable signature");
   CHECK(bool(signing::verify(method, target, signed_headers, **own, secret, now)),
-        "a request that we signed verifies");
+        "the signature of a signed request verifies");
   if (to_lower(target).find("x-amz-") != std::string::npos) return 0;
   const std::string url = signing::presign(method, target, "127.0.0.1", keys, scope, now, 60s);
   const signing::HeaderList plain{{"Host", "127.0.0.1"}};
   auto presigned = signing::read_claim(url, plain);
-  CHECK(presigned && *presigned, "a presigned target says so");
+  CHECK(presigned && *presigned, "a presigned URL has a readable signature");
   if ((*presigned)->payload_sha256.empty()) (*presigned)->payload_sha256 = signing::sha256_hex("");
   CHECK(bool(signing::verify(method, url, plain, **presigned, secret, now)),
-        "a presigned target verifies");
+        "the signature of a presigned URL verifies");
   return 0;
 }

@@ -28,7 +28,7 @@ HeaderList headers_of(const Json& given) {
   return out;
 }
 
-TEST(Vectors, EveryRequestThatBotocoreSignedIsVerified) {
+TEST(Vectors, VerifiesRequestsSignedByBotocore) {
   const Json all = vectors();
   ASSERT_GT(all["cases"].size(), 25u);
   for (const auto& one : all["cases"]) {
@@ -53,7 +53,7 @@ TEST(Vectors, EveryRequestThatBotocoreSignedIsVerified) {
   }
 }
 
-TEST(Vectors, AnAmazonHeaderAddedToASignedRequestIsRefused) {
+TEST(Vectors, RejectsAmazonHeadersThatAreNotSigned) {
   const Json all = vectors();
   for (const auto& one : all["cases"]) {
     SCOPED_TRACE(one["name"].get<std::string>());
@@ -74,7 +74,7 @@ TEST(Vectors, AnAmazonHeaderAddedToASignedRequestIsRefused) {
   }
 }
 
-TEST(Vectors, OurSignatureIsBotocores) {
+TEST(Vectors, MakesTheSameSignaturesAsBotocore) {
   const Json all = vectors();
   for (const auto& one : all["cases"]) {
     SCOPED_TRACE(one["name"].get<std::string>());
@@ -84,7 +84,7 @@ TEST(Vectors, OurSignatureIsBotocores) {
         if (equals_ignoring_case(key, name)) return value;
       return std::string();
     };
-    // botocore sends the body's hash as a header to S3 only; our requests always have it.
+    // botocore sends the hash of the body as a header only to S3; sign() always adds it.
     if (one["service"] != "s3" || one["name"].get<std::string>().starts_with("presigned")) continue;
     HeaderList plain = theirs;
     std::erase_if(plain, [](const auto& field) {
@@ -119,7 +119,7 @@ struct Signed {
   }
 };
 
-TEST(Verify, AcceptsItsOwnSignatures) {
+TEST(Verify, AcceptsSignaturesOfSign) {
   Signed request;
   request.sign_now();
   EXPECT_TRUE(request.check());
@@ -154,7 +154,7 @@ TEST(Verify, ChecksTheTime) {
       << early.error().message;
 }
 
-TEST(Presign, RoundTripAndExpiry) {
+TEST(Presign, SignsUntilItExpires) {
   const Scope s3{"us-west-2", "s3"};
   const std::string target =
       presign("GET", "/bucket/a%20b?versionId=x", "localhost:4566", kKeys, s3, kSignedAt, 60s);
@@ -171,7 +171,7 @@ TEST(Presign, RoundTripAndExpiry) {
   EXPECT_FALSE(verify("GET", target, headers, **claim, kKeys.secret_access_key, kSignedAt - 16min));
 }
 
-TEST(Presign, OnlyTheHashOfTheBodyMayStandInAnUnsignedHeader) {
+TEST(Presign, AcceptsOnlyTheHashOfTheBodyAsUnsignedHeader) {
   const Scope s3{"us-west-2", "s3"};
   const std::string target =
       presign("PUT", "/bucket/key", "localhost:4566", kKeys, s3, kSignedAt, 60s);
@@ -180,20 +180,20 @@ TEST(Presign, OnlyTheHashOfTheBodyMayStandInAnUnsignedHeader) {
   auto claim = read_claim(target, headers);
   ASSERT_TRUE(claim && *claim);
   EXPECT_TRUE(verify("PUT", target, headers, **claim, kKeys.secret_access_key, kSignedAt));
-  // Another value than the signed one has another signature.
+  // A value that differs from the signed one needs another signature.
   headers.back().second = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
   claim = read_claim(target, headers);
-  EXPECT_EQ(judge("PUT", target, headers, **claim,
-                  signing_key(kKeys.secret_access_key, "20261120", s3), kSignedAt),
+  EXPECT_EQ(check_signature("PUT", target, headers, **claim,
+                            signing_key(kKeys.secret_access_key, "20261120", s3), kSignedAt),
             Verdict::wrong_signature);
   headers.back() = {"x-amz-copy-source", "/bucket/secret"};
   claim = read_claim(target, headers);
-  EXPECT_EQ(judge("PUT", target, headers, **claim,
-                  signing_key(kKeys.secret_access_key, "20261120", s3), kSignedAt),
+  EXPECT_EQ(check_signature("PUT", target, headers, **claim,
+                            signing_key(kKeys.secret_access_key, "20261120", s3), kSignedAt),
             Verdict::headers_not_signed);
 }
 
-TEST(Verify, AHeaderThatCarriesTheSignatureSignsTheHashOfTheBodyToo) {
+TEST(Verify, RequiresTheHashOfTheBodyToBeSigned) {
   Signed request;
   request.sign_now();
   for (auto& [name, value] : request.headers)
@@ -208,13 +208,13 @@ TEST(Verify, AHeaderThatCarriesTheSignatureSignsTheHashOfTheBodyToo) {
       << refused.error().message;
 }
 
-TEST(ReadClaim, AnonymousIsNothing) {
+TEST(ReadClaim, ReturnsNulloptForAnonymousRequests) {
   const auto claim = read_claim("/bucket?list-type=2", {{"Host", "h"}});
   ASSERT_TRUE(claim);
   EXPECT_FALSE(*claim);
 }
 
-TEST(ReadClaim, MalformedClaimsAreInvalidWithAnExplanation) {
+TEST(ReadClaim, RejectsMalformedClaimsWithAnExplanation) {
   const std::string good =
       "AWS4-HMAC-SHA256 Credential=A/20261120/r/s/aws4_request, SignedHeaders=host;x-amz-date, "
       "Signature=00";
@@ -263,7 +263,7 @@ TEST(ReadClaim, MalformedClaimsAreInvalidWithAnExplanation) {
   EXPECT_FALSE(read_claim(presigned + "&X-Amz-Date=20261120T094500Z", {}));
 }
 
-TEST(Hash, IsSha256) {
+TEST(Sha256Hex, MatchesPublishedVectors) {
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   Sha256 hash;
   hash.add("hel");

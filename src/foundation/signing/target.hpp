@@ -11,7 +11,7 @@ inline std::string_view path_of(std::string_view target) {
   return target.substr(0, target.find('?'));
 }
 
-// Without the '?'; empty if the target has no query.
+// Returns the query without the '?'; empty if the target has no query.
 inline std::string_view query_of(std::string_view target) {
   const auto mark = target.find('?');
   return mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);

@@ -10,14 +10,15 @@
 namespace trainyard::sqlite {
 namespace {
 
-// A reader meets a lock only while a crashed writer's log is recovered; a longer lock belongs to
+// A reader is blocked only while the log of a crashed writer is recovered. A longer lock belongs to
 // another program.
 constexpr int kBusyMillisecondsMax = 5'000;
 
-// Instructions of the virtual machine: microseconds, unless each makes a value of the largest size.
+// Instructions of SQLite's virtual machine between two calls of check_progress(): microseconds,
+// unless each makes a value of the largest size.
 constexpr int kStepsBetweenChecks = 100;
 
-// Functions of SQLite and of its shell that reach files or state of other connections.
+// Functions of SQLite and of its shell that access files or the state of other connections.
 constexpr const char* kFunctionsDenied[] = {"load_extension", "readfile",       "writefile",
                                             "edit",           "fts3_tokenizer", "sqlite_log"};
 
@@ -66,8 +67,8 @@ Error error_of(sqlite3* database, std::string_view doing) {
   return {kind, std::string(doing) + ": " + sqlite3_errmsg(database)};
 }
 
-// Lets connections allocate the pages that they use. SQLite would allocate and touch twenty for
-// each, and most connections use a few.
+// Lets connections allocate pages one by one. By default SQLite allocates and touches twenty pages
+// for each connection, but most connections use only a few.
 void allocate_pages_singly() {
   static const int done = sqlite3_config(SQLITE_CONFIG_PAGECACHE, nullptr, 0, 0);
   (void)done;
@@ -117,7 +118,7 @@ Statement& Statement::bind_bytes(std::string_view bytes) {
   return *this;
 }
 
-Statement& Statement::bind_nothing() {
+Statement& Statement::bind_null() {
   CHECK(sqlite3_bind_null(statement_, ++bound_) == SQLITE_OK, "the statement has this parameter");
   return *this;
 }
@@ -251,7 +252,7 @@ bool Connection::is_allowed(int action, const char* first, const char* second) c
     case SQLITE_ATTACH:
     case SQLITE_DETACH:
     case SQLITE_PRAGMA:
-    case SQLITE_CREATE_VTABLE:  // a module may reach anything
+    case SQLITE_CREATE_VTABLE:  // a module may access anything
       return false;
     case SQLITE_TRANSACTION:
     case SQLITE_SAVEPOINT:

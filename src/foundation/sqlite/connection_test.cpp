@@ -13,8 +13,7 @@ TEST(Connection, ReturnsStoredValues) {
   const std::string text("with a \0 inside", 15), bytes("\xff\x00\xfe", 3);
   {
     auto insert = *connection->prepare("INSERT INTO things VALUES (?, ?, ?, ?, ?)");
-    ASSERT_TRUE(
-        insert.bind(int64_t{-7}).bind(2.5).bind(text).bind_bytes(bytes).bind_nothing().run());
+    ASSERT_TRUE(insert.bind(int64_t{-7}).bind(2.5).bind(text).bind_bytes(bytes).bind_null().run());
     EXPECT_EQ(connection->changes(), 1);
     EXPECT_EQ(connection->last_row(), 1);
   }
@@ -30,7 +29,7 @@ TEST(Connection, ReturnsStoredValues) {
   EXPECT_FALSE(*select.step());
 }
 
-TEST(Connection, AStatementIsReusedAndStartsAgain) {
+TEST(Connection, ReusesPreparedStatements) {
   const auto connection = memory();
   for (const int64_t number : {1, 2}) {
     auto statement = *connection->prepare("SELECT ?");
@@ -39,7 +38,7 @@ TEST(Connection, AStatementIsReusedAndStartsAgain) {
   }
   auto unbound = *connection->prepare("SELECT ?");
   ASSERT_TRUE(*unbound.step());
-  EXPECT_TRUE(unbound.empty(0)) << "what was bound before is forgotten";
+  EXPECT_TRUE(unbound.empty(0)) << "earlier values are no longer bound";
   EXPECT_EQ(*connection->integer("SELECT 40 + 2"), 42);
 }
 
@@ -49,7 +48,7 @@ TEST(Connection, ReportsErrorsByKind) {
   ASSERT_FALSE(ours);
   EXPECT_EQ(ours.error().kind, Kind::internal);
   EXPECT_NE(ours.error().message.find("SELECT FROM WHERE"), std::string::npos)
-      << "it names the statement";
+      << "contains the statement";
   ASSERT_TRUE(connection->run("CREATE TABLE one (a UNIQUE); INSERT INTO one VALUES (1)"));
   EXPECT_EQ(connection->run("INSERT INTO one VALUES (1)").error().kind, Kind::conflict);
   ASSERT_TRUE(connection->run("PRAGMA query_only = 1"));
@@ -71,7 +70,7 @@ TEST(Connection, ReportsColumnTypes) {
   EXPECT_TRUE(select.reads_only());
 }
 
-TEST(Connection, TakesOneStatementAtATime) {
+TEST(Connection, PreparesExactlyOneStatement) {
   const auto connection = memory();
   EXPECT_TRUE(connection->prepare_once("SELECT 1 ; "));
   EXPECT_EQ(connection->prepare_once("SELECT 1; DELETE FROM x").error().kind, Kind::invalid);
@@ -97,7 +96,7 @@ TEST(Connection, ConfinesUntrustedStatements) {
     EXPECT_EQ(connection->run(statement).error().kind, Kind::denied) << statement;
 }
 
-TEST(Connection, ReadsOnlyAndWithinItsLimits) {
+TEST(Connection, ConfinedStatementsOnlyReadWithinTheLimits) {
   const auto connection = memory();
   ASSERT_TRUE(connection->run("CREATE TABLE things (a UNIQUE); INSERT INTO things VALUES (1)"));
   connection->confine({.may_continue = [] { return true; },

@@ -11,8 +11,8 @@
 
 namespace trainyard::sqlite {
 
-// A VFS of SQLite (sqlite.org/vfs.html) that forwards every call to the operating system's one. A
-// file of ours begins with WatchedFile; the operating system's own follows in the same memory.
+// A VFS of SQLite (sqlite.org/vfs.html) that forwards every call to the default VFS. The memory of
+// a file starts with a WatchedFile, which is followed by the file of the default VFS.
 struct FileWatch::Hooks {
   FileWatch* watch = nullptr;
   sqlite3_vfs* real = nullptr;
@@ -34,7 +34,7 @@ namespace {
 struct WatchedFile {
   sqlite3_file base;
   const FileWatch::Hooks* hooks;
-  const char* path;  // SQLite keeps it while the file is open; nullptr for temporary ones
+  const char* path;  // owned by SQLite while the file is open; nullptr: a temporary file
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
   std::string name() const { return path ? path : ""; }
 };
@@ -104,7 +104,7 @@ int unmap_shared(sqlite3_file* file, int remove) {
   return methods_of(file).xShmUnmap(real_of(file), remove);
 }
 
-// Version 2: without memory mapping of the database, which would bypass the writes.
+// Version 2 has no memory mapping of the database, which would bypass these calls.
 constexpr sqlite3_io_methods kMethods = {2,
                                          close_file,
                                          read_file,
@@ -177,8 +177,7 @@ FileWatch::FileWatch(FileFaults* faults) : faults_(faults), hooks_(std::make_uni
   name_ = "trainyard-" + std::to_string(++watches);
   hooks_->watch = this;
   hooks_->real = sqlite3_vfs_find(nullptr);
-  CHECK(hooks_->real != nullptr && hooks_->real->iVersion >= 2,
-        "SQLite has a file system of its own");
+  CHECK(hooks_->real != nullptr && hooks_->real->iVersion >= 2, "SQLite has a default VFS");
   sqlite3_vfs& ours = hooks_->ours;
   ours.iVersion = 2;
   ours.szOsFile = int(sizeof(WatchedFile)) + hooks_->real->szOsFile;

@@ -1,9 +1,10 @@
-// Intercepts SQLite's file calls: remembers the first sync that failed, and lets a test make any
-// step fail.
+// FileWatch intercepts the file calls of SQLite. It remembers the first sync that failed, and lets
+// a test make any step fail.
 //
-// After a failed sync the kernel may have dropped the pages and marked them clean, so a later
-// successful sync proves nothing about them. SQLite itself reports a failed sync of the log once,
-// and one within a checkpoint not at all; a writer that must stop then checks failed_sync().
+// After a failed sync the kernel may have marked pages as clean without writing them, so a later
+// successful sync does not mean that they are on the disk. SQLite itself reports a failed sync of
+// the log once, and a failed sync in a checkpoint not at all. A writer that must stop after a
+// failed sync therefore checks failed_sync().
 //
 // Threads: callable from anywhere. Lifetime: outlives the connections that were opened with it.
 #pragma once
@@ -19,17 +20,17 @@ namespace trainyard::sqlite {
 
 class FileWatch {
  public:
-  // Lifetime: `faults` outlives the watch; nullptr: no step fails on purpose.
+  // Lifetime: `faults` outlives the watch; nullptr: no faults are injected.
   explicit FileWatch(FileFaults* faults = nullptr);
   ~FileWatch();
   FileWatch(const FileWatch&) = delete;
 
-  // The name by which SQLite knows it, for Connection::open.
+  // Returns the name under which it is registered in SQLite, for Connection::open.
   const std::string& name() const { return name_; }
-  // The path of the first file whose sync failed.
+  // Returns the path of the first file whose sync failed.
   std::optional<std::string> failed_sync() const;
 
-  struct Hooks;  // SQLite's side, in file_watch.cpp
+  struct Hooks;  // the VFS of SQLite, in file_watch.cpp
 
  private:
   FileFaults* const faults_;

@@ -1,15 +1,15 @@
-// Loads libcurl when the first connection is made (os/shared_library.hpp), for all modules that
-// use it.
+// Loads libcurl when the first connection is made (os/shared_library.hpp), for all modules that use
+// it.
 //
-// Threads: callable from anywhere. Errors: none; the library is a dependency of our programs.
-// Lifetime: the library stays.
+// Threads: callable from anywhere. Errors: none; the package depends on the library. Lifetime: the
+// library is never unloaded.
 #pragma once
 
 #include <curl/curl.h>
 
 namespace trainyard::transfer {
 
-// The functions that we use, by their own names.
+// The used functions of libcurl.
 #define TRAINYARD_CURL_FUNCTIONS(EACH) \
   EACH(curl_easy_cleanup)              \
   EACH(curl_easy_getinfo)              \
@@ -39,7 +39,7 @@ struct CurlFunctions {
   CURLcode started;  // the result of curl_global_init
 };
 
-// The first call loads and initialises the library.
+// Returns the functions. The first call loads and initialises the library.
 const CurlFunctions& curl();
 
 }  // namespace trainyard::transfer

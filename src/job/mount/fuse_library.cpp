@@ -10,7 +10,7 @@ constexpr const char* kLibrary = "libfuse3.so.3";
 }  // namespace
 
 bool has_libfuse() {
-  static const bool has = os::SharedLibrary::is_there(kLibrary);
+  static const bool has = os::SharedLibrary::is_available(kLibrary);
   return has;
 }
 

@@ -363,8 +363,8 @@ class HostOnNode {
     command.environment[kHostVariable] = host_;
     command.environment[kImagesVariable] = data_ + "/images";
     command.at_most = kAgentMax;
-    // Without root's rights there is no cgroup by which its processes could be found.
-    command.own_processes = parts_.system.in_rootless_sandbox();
+    // Without root there is no cgroup by which its processes could be found.
+    command.own_pid_namespace = parts_.system.in_rootless_sandbox();
     return command;
   }
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kTraceIdBytes = 16, kSpanIdBytes = 8;
 
-// Names of accounts, regions and jobs have no line ends.
+// Returns a text that identifies the job. Names of accounts, regions and jobs contain no newline.
 std::string identity_of(const Job& job) {
   return job.account + "\n" + job.key.region + "\n" + job.key.name + "\n" +
          std::to_string(job.number) + "\n" + std::to_string(to_milliseconds(job.created));

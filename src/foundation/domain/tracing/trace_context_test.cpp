@@ -16,7 +16,7 @@ Job traced_job() {
   return job;
 }
 
-TEST(TraceContext, IdsDependOnTheIdentityOnly) {
+TEST(TraceContext, IdsDependOnlyOnTheIdentity) {
   Job job = traced_job();
   EXPECT_EQ(trace_id_of(job), "8713db6c364048d9f2ab83c71663b860");
   EXPECT_EQ(span_id_of(job, "job"), "e0f204852bf7a059");

@@ -32,8 +32,7 @@ size_t Connection::on_header(char* bytes, size_t, size_t count, void* self) {
   us.head_bytes_ += count;
   if (us.head_bytes_ > kHeadBytesMax) return 0;
   const std::string_view line = trim(std::string_view(bytes, count));
-  if (line.starts_with(
-          "HTTP/")) {  // also for "100 Continue", whose headers are not those of the answer
+  if (line.starts_with("HTTP/")) {  // removes the headers of "100 Continue", if there were any
     us.head_ = {};
     const size_t blank = line.find(' ');
     if (blank != line.npos)

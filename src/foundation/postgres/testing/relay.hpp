@@ -1,12 +1,14 @@
-// Relay passes the connections of a test to a PostgreSQL server, and cuts one of them at a chosen
-// point: before or after a request reaches the server, or before its answer returns.
+// Relay forwards the connections of a test to a PostgreSQL server, and cuts one of them at a chosen
+// point: before or after a request reaches the server, or before its answer reaches the client.
 //
 //   Relay relay(server.socket());
 //   relay.cut_at(3, Cut::answer);  // the third request is carried out, and its answer is lost
 //
-// A request is what the client sends at once. Only one connection is cut; later ones pass.
+// A request is the data that the client sends at once. Only one connection is cut; later ones are
+// forwarded.
 //
-// Threads: callable from anywhere; it has threads of its own. Lifetime: connections end before it.
+// Threads: callable from anywhere; it has its own threads. Lifetime: the Relay outlives its
+// connections.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,10 +31,10 @@
 namespace trainyard::postgres {
 
 enum class Cut {
-  request,  // the server does not get the request
-  both,     // the server gets the request; the connection to it ends at once as well
-  answer,   // the server gets the request and answers; the client does not get the answer
-  stall,    // as `answer`, but the connection stays, and so do all others, without a byte
+  request,  // the server does not receive the request
+  both,     // the server receives the request; the connection to it ends at once as well
+  answer,   // the server receives the request and answers; the client does not receive the answer
+  stall,    // as `answer`, but all connections stay open, and no more bytes are forwarded
 };
 
 class Relay {
@@ -54,7 +56,7 @@ class Relay {
   }
 
   const std::string& socket_directory() const { return directory_.path(); }
-  // Counts from now on, over all connections.
+  // Cuts the n-th request from now on, counted over all connections.
   void cut_at(uint64_t request, Cut cut) {
     const MutexLock lock(mutex_);
     left_ = request;
@@ -62,9 +64,10 @@ class Relay {
     has_cut_ = false;
   }
   bool has_cut() const { return has_cut_; }
-  // From now on nothing passes, and no connection ends: as if the network were gone.
+  // Stops forwarding bytes, without ending a connection, as if the network were down; false
+  // resumes.
   void stall(bool stalled) { stalled_ = stalled; }
-  // The server gets that request and answers; then it is as after stall().
+  // Calls stall() once the server has answered that request.
   void stall_after(uint64_t request) { cut_at(request, Cut::stall); }
 
  private:
@@ -93,8 +96,8 @@ class Relay {
     }
   }
 
-  // True if this request is the one to cut.
-  bool counts_down(Cut& cut) {
+  // Counts a request. Returns true, and sets `cut`, if it is the one to cut.
+  bool count_request(Cut& cut) {
     const MutexLock lock(mutex_);
     if (left_ == 0 || --left_ > 0) return false;
     cut = cut_;
@@ -119,12 +122,12 @@ class Relay {
       const ssize_t bytes = ::read(client, buffer.data(), buffer.size());
       if (bytes <= 0) return;
       Cut cut{};
-      const bool cuts = counts_down(cut);
+      const bool cuts = count_request(cut);
       if (cuts && cut == Cut::request) return;
       if (!send_all(server, buffer.data(), size_t(bytes))) return;
       if (cuts && cut == Cut::both) return;
       if (cuts) {
-        // The first byte of the answer shows that the server has begun with it.
+        // Waits for the first byte of the answer, so the server has carried out the request.
         pollfd answer{server, POLLIN, 0};
         ::poll(&answer, 1, 10'000);
         if (cut != Cut::stall) return;

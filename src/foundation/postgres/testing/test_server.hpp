@@ -1,9 +1,9 @@
-// TestServer is a real PostgreSQL server for tests: a fresh cluster in a temporary directory,
-// reached through a unix socket only, that ends with the test's process.
+// TestServer is a real PostgreSQL server for tests: a new cluster in a temporary directory. It is
+// reachable only through a unix socket, and ends with the process of the test.
 //
 //   const std::string url = postgres::TestServer::shared().new_database();
 //
-// It runs Debian's programs (package postgresql-15) as the user postgres where the test is root.
+// It runs Debian's programs (package postgresql-15), as the user postgres if the test is root.
 //
 // Threads: confined to one. Errors: a test failure that names the program and its output.
 #pragma once
@@ -33,7 +33,7 @@ namespace trainyard::postgres {
 
 class TestServer {
  public:
-  // The server of this process, started by the first call.
+  // Returns the server of this process, which the first call starts.
   static TestServer& shared() {
     static TestServer server;
     return server;
@@ -60,7 +60,7 @@ class TestServer {
   ~TestServer() { stop(); }
 
   void start() {
-    // Without fsync: nothing here loses power.
+    // Disables fsync, because these tests do not simulate power failures.
     server_ = spawn({programs_ + "/postgres", "-D", data(), "-k", directory_.path(), "-c",
                      "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=100"});
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
