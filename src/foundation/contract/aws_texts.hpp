@@ -1,7 +1,7 @@
-// Defines the names and texts of AWS that are stored: with a training job, or seen by its programs,
-// its ARN, its log group, its metrics' names, the status messages and how a failure begins; and the
-// ARNs of rules. Users and their tools match them, so they are AWS's to the letter. Everything else
-// of AWS stands in api, batch and policy.
+// Defines AWS's names and texts that are stored or that programs of training jobs see: ARNs, log
+// group, metric namespace, status messages, the prefixes of failure reasons, and ARNs of rules.
+// Users and their tools match them, so they must equal AWS's exactly. All other texts of AWS are in
+// api, batch and policy.
 //
 // Threads: constants and pure functions.
 #pragma once
@@ -13,7 +13,8 @@ namespace trainyard::contract {
 
 std::string training_job_arn(const std::string& account, const std::string& region,
                              const std::string& name);
-// The ARN of a rule of the default event bus. Those of a region begin with the ARN of the name "".
+// Returns the ARN of a rule of the default event bus. With the name "", it is the prefix of the
+// ARNs of all rules of a region.
 std::string event_rule_arn(const std::string& account, const std::string& region,
                            const std::string& name);
 
@@ -22,15 +23,15 @@ inline constexpr std::string_view kBucketArnStart = "arn:aws:s3:::";
 
 inline constexpr std::string_view kTrainingLogGroup = "/aws/sagemaker/TrainingJobs";
 inline constexpr std::string_view kTrainingMetricNamespace = "/aws/sagemaker/TrainingJobs";
-inline constexpr const char* kTrainingJobDimension =
-    "TrainingJobName";  // its value: the job's name
+// the dimension whose value is the job's name
+inline constexpr const char* kTrainingJobDimension = "TrainingJobName";
 
-// -- the beginning of FailureReason: who must act
+// -- prefixes of FailureReason, by the cause
 inline constexpr std::string_view kAlgorithmError = "AlgorithmError: ";            // the script
 inline constexpr std::string_view kClientError = "ClientError: ";                  // the request
 inline constexpr std::string_view kInternalServerError = "InternalServerError: ";  // the platform
 
-// -- titles of failures in script mode, those of SageMaker's toolkit
+// -- titles of failures in script mode, as in SageMaker's toolkit
 inline constexpr const char* kUserScriptError = "ExecuteUserScriptError";
 inline constexpr const char* kInstallModuleError = "InstallModuleError";
 inline constexpr const char* kInstallRequirementsError = "InstallRequirementsError";

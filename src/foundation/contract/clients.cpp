@@ -5,7 +5,7 @@
 namespace trainyard::contract {
 namespace {
 
-// The members of an endpoint that botocore makes a URL of.
+// Returns the members of an endpoint from which botocore makes a URL.
 Json address_of(std::string_view url) {
   const size_t colon = url.find("://");
   const std::string scheme(colon == url.npos ? "https" : url.substr(0, colon));
@@ -17,7 +17,7 @@ Json address_of(std::string_view url) {
 }  // namespace
 
 std::string endpoints_json(std::string_view api_url, std::string_view objects_url) {
-  // Services that are not listed have the partition's defaults, so one entry covers them all.
+  // Services that are not listed use the defaults of the partition, so one entry is enough for all.
   // Clients show the listed regions in their help texts; the regular expression accepts every valid
   // region name.
   Json regions = Json::object();
@@ -29,8 +29,8 @@ std::string endpoints_json(std::string_view api_url, std::string_view objects_ur
     regions[region] = {{"description", region}};
   Json defaults = address_of(api_url), s3 = address_of(objects_url.empty() ? api_url : objects_url);
   defaults["signatureVersions"] = {"v4"};
-  // s3 must list its signature versions, or old clients fall back to version 2. A client without a
-  // region uses a global endpoint.
+  // Without a list of signature versions for s3, old clients fall back to version 2. Clients
+  // without a region use a global endpoint.
   s3["signatureVersions"] = {"s3v4"};
   const Json partition{
       {"partition", "aws"},

@@ -1,8 +1,8 @@
-// Encodes the messages between an agent and the init of a reused container: entry, as its first
-// process, runs one child after another. Each packet is a JSON object; grammar:
-// docs/formats/container-init.md.
+// Encodes and decodes the messages between an agent and the init of a reused container. The init is
+// entry, which runs as the first process of the container and starts one child after another. Each
+// packet is a JSON object; grammar: docs/formats/container-init.md.
 //
-// Reports of the init are sent by a container and are hostile until decoded.
+// Reports of the init come from a container, and are hostile until decoded.
 //
 // Threads: pure functions. Errors: invalid, corrupt.
 #pragma once
@@ -18,42 +18,42 @@
 
 namespace trainyard::contract {
 
-// The option with which entry runs as a container init.
+// The option of entry that makes it run as a container init.
 inline constexpr std::string_view kContainerInitOption = "--keep";
 
-// -- down
+// -- orders of the agent -------------------------------------------------------------------------
 
-// Sent with a descriptor for the child's output. Answered by Started or NotStarted, and later by
-// Ended.
+// Starts a child. Sent with a descriptor for the child's output. Answered by Started or NotStarted,
+// and later by Ended.
 struct RunChild {
-  std::vector<std::string> arguments;  // arguments[0] is found on PATH of `environment`
+  std::vector<std::string> arguments;  // arguments[0] is searched on PATH of `environment`
   std::map<std::string, std::string> environment;
   std::string working_directory;
 };
-// Sent to the child, or to all processes of the container but the init.
+// Sends a signal to the child or, with `all`, to all processes of the container except the init.
 struct SignalChild {
   int number = 15;
   bool all = false;
 };
-// Ends all that is left of the child and empties /tmp and /dev/shm; answered by Cleared. Requires:
-// the child has ended, or this ends it.
+// Ends the child and all processes that it left, and empties /tmp and /dev/shm. Answered by
+// Cleared.
 struct Clear {};
 using InitOrder = std::variant<RunChild, SignalChild, Clear>;
 
-// -- up
+// -- reports of the init -------------------------------------------------------------------------
 
 struct Started {};
 struct NotStarted {
   std::string reason;
 };
 struct Ended {
-  int code = 0;  // 128+n when ended by signal n
+  int code = 0;  // exit code; 128+n: ended by signal n
 };
 struct Cleared {};
 using InitReport = std::variant<Started, NotStarted, Ended, Cleared>;
 
 inline constexpr size_t kInitReasonBytesMax = 1000;
-inline constexpr int kSignalMax = 64;  // Linux's last one
+inline constexpr int kSignalMax = 64;  // the last signal of Linux
 
 std::string encode(const InitOrder& order);
 std::string encode(const InitReport& answer);

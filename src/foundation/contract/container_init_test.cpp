@@ -5,8 +5,8 @@
 namespace trainyard::contract {
 namespace {
 
-// The init is of the release that started it, so the bytes stay.
-TEST(ContainerInit, EncodesInItsFormat) {
+// An init may belong to an earlier release, which started it, so the bytes must not change.
+TEST(ContainerInit, EncodesTheDocumentedFormat) {
   EXPECT_EQ(encode(InitOrder(RunChild{{"sh", "-c"}, {{"A", "1"}}, "/tmp"})),
             R"({"run":{"arguments":["sh","-c"],"environment":{"A":"1"},)"
             R"("working_directory":"/tmp"}})");
@@ -52,7 +52,7 @@ TEST(ContainerInit, AcceptsOnlySignalsOfLinux) {
     return decode_init_order(R"({"signal":)" + number + R"(,"all":true})");
   };
   for (const char* number : {"1", "9", "64"}) EXPECT_TRUE(read(number)) << number;
-  // The last of them would be 9 in 32 bits.
+  // The last number would be 9 in 32 bits.
   for (const char* number : {"0", "-1", "65", "2147483648", "4294967296", "9223372036854775807",
                              "18446744073709551615", "4294967305"})
     EXPECT_FALSE(read(number)) << number;

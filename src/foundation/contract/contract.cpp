@@ -8,8 +8,8 @@
 namespace trainyard::contract {
 namespace {
 
-// "FullyReplicated" -> "FULLY_REPLICATED": the form of enumerations in init-config.json. A sequence
-// of capitals or digits is one word ("ShardedByS3Key" -> "SHARDED_BY_S3_KEY").
+// Converts "FullyReplicated" to "FULLY_REPLICATED", the form of enumerations in init-config.json. A
+// sequence of capitals or digits is one word ("ShardedByS3Key" -> "SHARDED_BY_S3_KEY").
 std::string in_capitals(std::string_view text) {
   std::string capitals;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -45,7 +45,7 @@ Json resource_config(const HostConfig& host) {
   return {{"current_host", host.current_host},
           {"current_instance_type", host.current_instance_type},
           {"current_group_name", host.current_group},
-          // The toolkit's documentation has this name, its code the other: both are set.
+          // Both names are set: the toolkit's documentation uses this one, its code the other.
           {"current_instance_group", host.current_group},
           {"hosts", host.hosts},
           {"instance_groups", std::move(groups)},
@@ -115,7 +115,7 @@ std::vector<std::string> directories(const HostConfig& host) {
       "output/data",  "output/intermediate", "output/metrics/sagemaker",
       "code",         "checkpoints"};
   for (const auto& channel : host.channels) {
-    // A channel in Pipe mode has FIFOs next to that name.
+    // A channel in Pipe mode has no directory, but FIFOs with this name as prefix.
     if (channel.input_mode != "Pipe") paths.push_back("input/data/" + channel.name);
   }
   return paths;
@@ -157,7 +157,7 @@ std::map<std::string, std::string> plain_environment(const HostConfig& host,
   add("AWS_ENDPOINT_URL_S3", objects_url);  // read by the SDKs
   add("AWS_CONTAINER_CREDENTIALS_FULL_URI", endpoint.credentials_url);
   add("AWS_CONTAINER_AUTHORIZATION_TOKEN", endpoint.credentials_token);
-  // Clients complete the relative form with this one address; old SDKs know only this form.
+  // Clients complete the relative form with this address; old SDKs support only this form.
   constexpr std::string_view relative_to = "http://169.254.170.2/";
   if (endpoint.credentials_url.starts_with(relative_to)) {
     variables["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] =
@@ -165,7 +165,7 @@ std::map<std::string, std::string> plain_environment(const HostConfig& host,
   }
   add("AWS_CA_BUNDLE", endpoint.ca_bundle);
   add("AWS_DATA_PATH", endpoint.data_path);  // read by SDKs that do not know AWS_ENDPOINT_URL
-  // Else these call STS at a host that no endpoints.json changes.
+  // Otherwise these SDKs call STS at a global host, which endpoints.json cannot change.
   if (!endpoint.data_path.empty()) add("AWS_STS_REGIONAL_ENDPOINTS", "regional");
   for (const auto& [name, value] : host.environment) variables[name] = value;
   return variables;

@@ -65,7 +65,7 @@ TEST(Contract, EnvironmentMatchesTheGoldenOne) {
   EXPECT_EQ(text, golden("environment.txt"));
 }
 
-TEST(Contract, ClientsGetTheUrlOfAnotherObjectStore) {
+TEST(Contract, SetsTheUrlOfASeparateObjectStore) {
   const auto variables = environment(two_hosts(), {"http://a", "http://b", "", "", ""});
   EXPECT_EQ(variables.at("AWS_ENDPOINT_URL"), "http://a");
   EXPECT_EQ(variables.at("S3_ENDPOINT_URL"), "http://b");
@@ -73,7 +73,7 @@ TEST(Contract, ClientsGetTheUrlOfAnotherObjectStore) {
   EXPECT_FALSE(variables.contains("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"));
 }
 
-TEST(Contract, OldClientsGetTheSchemeAndAddressOfEachServer) {
+TEST(Contract, EndpointsJsonHasSchemeAndAddressOfEachServer) {
   const auto addresses = [](const char* api, const char* objects) {
     const Json partition = parse_json(endpoints_json(api, objects))->at("partitions").at(0);
     std::string text;
@@ -97,7 +97,7 @@ TEST(Contract, WithoutHyperparametersTheFileIsAnEmptyObject) {
   EXPECT_EQ(input_files(host).at("input/config/inputdataconfig.json"), "{}");
 }
 
-TEST(Contract, ReadersReadTheFilesOfWriters) {
+TEST(Contract, ReadsWrittenFiles) {
   const auto files = input_files(two_hosts());
   const auto resources = read_resources(files.at("input/config/resourceconfig.json"));
   ASSERT_TRUE(resources);
@@ -113,7 +113,7 @@ TEST(Contract, ReadersReadTheFilesOfWriters) {
   EXPECT_EQ(channels->at(0).content_type, "text/csv");
 }
 
-TEST(Contract, ReadersNameFileAndMember) {
+TEST(Contract, ErrorsNameFileAndMember) {
   const std::vector<std::pair<std::string, std::string>> faults = {
       {"[]", "must be a JSON object"},
       {"{", "resourceconfig.json"},
@@ -133,11 +133,11 @@ TEST(Contract, ReadersNameFileAndMember) {
   EXPECT_FALSE(read_channels(R"({"train":{}})"));
 }
 
-TEST(Contract, ManifestNamesPrefixThenKeys) {
+TEST(Contract, ManifestHasPrefixAndKeys) {
   EXPECT_EQ(channel_manifest("s3://b/p/", {"a", "c/d"}), R"([{"prefix":"s3://b/p/"},"a","c/d"])");
 }
 
-TEST(Contract, FailureReason) {
+TEST(Contract, FormatsFailureReasons) {
   EXPECT_EQ(failure_reason("no memory\n", 3), "AlgorithmError: no memory, exit code: 3");
   EXPECT_EQ(failure_reason("", 1), "AlgorithmError: , exit code: 1");
   // 1024 characters, of any number of bytes; invalid UTF-8 is replaced.
@@ -170,7 +170,7 @@ TEST(Contract, RejectsImpossibleSharesForEntry) {
   }
 }
 
-TEST(LogLine, HasTheFormOfSageMakers) {
+TEST(LogLine, HasTheFormatOfSageMaker) {
   EXPECT_EQ(log_line(*parse_iso8601("2026-11-27T09:45:01Z"), "Epoch[0] Train-accuracy=0.5"),
             "[11/27/2026 09:45:01 INFO 1] Epoch[0] Train-accuracy=0.5");
 }

@@ -1,6 +1,6 @@
-// Passes values from the agent to entry, the program that it mounts into images for script mode:
-// the paths of both in the container, and a small file that entry reads and removes before any
-// process of the user starts.
+// Defines how the agent passes values to entry, the program that it mounts into images for script
+// mode: a small file, which entry reads and removes before any process of the user starts. Also
+// defines the paths of file and program in the container.
 //
 // Threads: pure functions. Errors: invalid.
 #pragma once
@@ -14,18 +14,18 @@
 namespace trainyard::contract {
 
 inline constexpr std::string_view kEntryInside = "/opt/trainyard/entry";  // the program, read-only
-// followed by the program to start
+// the option of entry that is followed by the program to start
 inline constexpr std::string_view kEntryInit = "--init";
-// a folder that the job may write
+// a directory that the job may write
 inline constexpr std::string_view kEntryFolder = "/opt/trainyard/told";
 inline constexpr std::string_view kEntryFile = "/opt/trainyard/told/host.json";
 
-// vCPU of one host; beyond all machines.
+// limit of the vCPUs of one host; more than any machine has
 inline constexpr double kEntryCpusMax = 1 << 20;
 
 struct EntryConfig {
-  std::string gang_secret;  // by which the hosts of one attempt authenticate each other
-  double cpus = 0;          // the host's share; 0: no limit
+  std::string gang_secret;  // with which the hosts of one attempt authenticate each other
+  double cpus = 0;          // vCPUs of the host's share; 0: no limit
 };
 
 std::string write_entry_config(const EntryConfig& entry_config);

@@ -10,7 +10,7 @@ namespace {
 constexpr int kSignalExitBase = 128;
 constexpr int kSignalsMax = 64;
 
-// Linux's numbers, with the texts of shells and kernels, which users search for.
+// The signals of Linux, with the texts of shells and kernels, for which users search.
 struct Signal {
   int number;
   const char* name;

@@ -1,9 +1,9 @@
 // Reads the hyperparameters of a built-in algorithm by a table with a row for each name.
 //
-// Unknown names, missing and wrong values are rejected with the texts of JSON schema validation,
-// which most of SageMaker's algorithms use.
+// Unknown names, missing values and invalid values are rejected with the texts of JSON schema
+// validation, which most of SageMaker's algorithms use.
 //
-// Threads: pure functions. Errors: invalid, naming the hyperparameter.
+// Threads: pure functions. Errors: invalid, with the name of the hyperparameter.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +18,11 @@
 
 namespace trainyard::contract {
 
-// Puts the text into single quotes, shortened, as errors show a value.
+// Returns the text in single quotes, shortened, for errors.
 std::string in_quotes(std::string_view text);
 // Decodes a JSON string ("\"100\"" -> "100"); other texts stay unchanged. SDKs send both forms.
 std::string without_quotes(const std::string& text);
-// Returns true for names that SDKs and tuning jobs add for themselves.
+// Returns true for names that SDKs and tuning jobs add for their own use.
 bool belongs_to_the_sdk(std::string_view name);
 
 // Parses an integer from `least` to `most`. Errors: invalid, with JSON schema validation's text.
@@ -35,7 +35,7 @@ struct Hyperparameter {
   bool required = false;
 };
 
-// Reads all values of `given` into `settings`, which holds the defaults.
+// Reads all values of `given` into `settings`, which has the defaults.
 template <class Settings>
 Result<void> read_by_table(const std::vector<Hyperparameter<Settings>>& table,
                            const std::map<std::string, std::string>& given, Settings& settings) {

@@ -10,7 +10,7 @@
 
 namespace trainyard::contract {
 
-// The time is UTC. The number, which SageMaker's lines have too, stands for a thread: always 1.
+// Returns a line with the time in UTC. The number, as in SageMaker's lines, is a thread: always 1.
 std::string log_line(Instant at, std::string_view text);
 
 }  // namespace trainyard::contract

@@ -7,7 +7,7 @@
 namespace trainyard::contract {
 namespace {
 
-// Files below /opt/ml/input/config are small documents; a larger one is invalid.
+// limit of files below /opt/ml/input/config, which are small documents
 constexpr size_t kDocumentBytesMax = 8 << 20;
 
 Result<Json> read_object(std::string_view json, std::string_view file) {

@@ -19,13 +19,13 @@
 namespace trainyard::net {
 namespace {
 
-// Clients receive the authority once, so it lasts long; its certificates do not have to.
+// Clients receive the authority only once, so it is valid for long; its certificates need not be.
 constexpr auto kAuthorityLifetime = std::chrono::hours(24 * 3650);
 constexpr auto kServerLifetime = std::chrono::hours(24 * 397);
 constexpr auto kRenewBefore = std::chrono::hours(24 * 30);
-// Clients whose clock is behind ours must be able to use a new certificate.
+// A new certificate is valid from before now, for clients whose clock is behind.
 constexpr auto kBackdated = std::chrono::hours(24);
-// 128 bits: serials of an authority never collide, and RFC 5280 allows 20 bytes.
+// 128 bits, so that serials of an authority never collide; RFC 5280 allows 20 bytes.
 constexpr size_t kSerialBytes = 16;
 constexpr size_t kPemBytesMax = 1 << 20;
 
@@ -71,7 +71,7 @@ Result<void> write_identity(const Identity& identity, const std::string& key_pat
                                 nullptr) ||
       !PEM_write_bio_X509(certificate.get(), identity.certificate.get()))
     return openssl_error("writing PEM");
-  // The key first: after a crash at any time, an existing certificate has its key.
+  // Writes the key first, so that a certificate always has its key, even after a crash.
   TRY(os::write_file_durably(key_path, TRY(text_of(key)), 0600));
   return os::write_file_durably(path, TRY(text_of(certificate)), 0644);
 }
@@ -81,7 +81,7 @@ Result<Identity> read_identity(const std::string& key_path, const std::string& p
   const std::string text = TRY(os::read_file(path, kPemBytesMax));
   const Bio key_bio(BIO_new_mem_buf(key_text.data(), int(key_text.size())));
   const Bio bio(BIO_new_mem_buf(text.data(), int(text.size())));
-  // For a key with a passphrase OpenSSL must not prompt at the terminal.
+  // Prevents OpenSSL from prompting at the terminal for the passphrase of a key.
   const auto no_passphrase = [](char*, int, int, void*) { return -1; };
   Identity identity;
   identity.key.reset(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, no_passphrase, nullptr));
@@ -129,11 +129,12 @@ Result<Names> general_names(const std::vector<std::string>& names) {
                      "': neither a DNS name nor an address");
     }
   }
-  ERR_clear_error();  // errors of names that are not addresses
+  ERR_clear_error();  // names that are not addresses cause errors
   return all;
 }
 
-// Makes a certificate with a new key, without extensions and signature. `issuer` null: self-signed.
+// Makes a certificate with a new key, without extensions and signature. If `issuer` is null, it is
+// for a self-signed certificate.
 Result<Identity> make_unsigned(const std::string& name, const X509* issuer, Instant from,
                                Instant until) {
   Identity made;
@@ -144,7 +145,7 @@ Result<Identity> make_unsigned(const std::string& name, const X509* issuer, Inst
 
   unsigned char serial[kSerialBytes];
   os::MachineRandom().fill(std::as_writable_bytes(std::span(serial)));
-  serial[0] = (serial[0] & 0x7f) | 0x40;  // positive, and of full length
+  serial[0] = (serial[0] & 0x7f) | 0x40;  // makes it positive, with the full length
   const std::unique_ptr<BIGNUM, Freer<BN_free>> number(BN_bin2bn(serial, sizeof serial, nullptr));
   X509_NAME* subject = X509_get_subject_name(certificate);
   const auto add_name = [&](const char* field, const std::string& value) {
@@ -165,7 +166,7 @@ Result<Identity> make_unsigned(const std::string& name, const X509* issuer, Inst
 }
 
 Result<Identity> make_authority(Instant now) {
-  // A name of its own: a client may trust authorities of several servers.
+  // Makes the name unique, because a client may trust the authorities of several servers.
   const std::string name = "Trainyard authority " + os::MachineRandom().hex(4);
   Identity made = TRY(make_unsigned(name, nullptr, now - kBackdated, now + kAuthorityLifetime));
   X509* certificate = made.certificate.get();
@@ -200,8 +201,7 @@ Result<Identity> make_server(const Identity& authority, const std::vector<std::s
   return made;
 }
 
-// -- checking
-// ---------------------------------------------------------------------------------------
+// -- checking -------------------------------------------------------------------------------------
 
 // Returns a DNS name or an IP address; "" for other kinds of names.
 std::string text_of(const GENERAL_NAME& name) {
@@ -242,7 +242,7 @@ bool good_for(const Identity& server, const Identity& authority,
 
 Result<Identity> ensure_authority(const CertificatePaths& paths, Instant now) {
   if (os::exists(paths.authority)) {
-    // Never replaced when it is unreadable: clients trust it by its bytes.
+    // An unreadable authority is never replaced, because clients trust exactly its bytes.
     Identity authority = TRY(read_identity(paths.authority_key, paths.authority)
                                  .in("reading the certificate authority"));
     if (!ends_before(authority.certificate.get(), now + kRenewBefore)) return authority;
@@ -261,7 +261,7 @@ Result<CertificatePaths> ensure_certificates(const std::string& directory,
   const CertificatePaths paths = {directory + "/ca.pem", directory + "/ca-key.pem",
                                   directory + "/server.pem", directory + "/server-key.pem"};
   const Identity authority = TRY(ensure_authority(paths, now));
-  // Unlike the authority it is made again after any error.
+  // Unlike the authority, this certificate is made again after any error.
   const auto server = read_identity(paths.key, paths.certificate);
   if (server && good_for(*server, authority, names, now)) return paths;
   TRY(write_identity(TRY(make_server(authority, names, now)), paths.key, paths.certificate));

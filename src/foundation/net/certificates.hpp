@@ -1,4 +1,5 @@
-// Makes a local certificate authority and a server certificate signed by it, as PEM files.
+// Makes and renews a local certificate authority and a server certificate signed by it, as PEM
+// files.
 //
 // Threads: callable from anywhere. Errors: internal (OpenSSL's message), and those of files.
 #pragma once
@@ -18,14 +19,15 @@ struct CertificatePaths {
   std::string key;            // server-key.pem, 0600
 };
 
-// Makes the missing files in `directory`: the authority once, the server's certificate again when
-// it does not cover `names` (DNS names and IP addresses) or ends within 30 days.
+// Makes the missing files in `directory`. The authority is made once. The certificate of the server
+// is made again if it does not cover `names` (DNS names and IP addresses) or expires within 30
+// days.
 Result<CertificatePaths> ensure_certificates(const std::string& directory,
                                              const std::vector<std::string>& names, Instant now);
 
 struct CertificateFacts {
   std::vector<std::string> names;  // DNS names and IP addresses, in the certificate's order
-  Instant ends;
+  Instant ends;                    // when it expires
 };
 
 // Reads the first certificate of a PEM file. Errors: corrupt.

@@ -22,7 +22,7 @@ struct Certificates : testing::Test {
     return *paths;
   }
 
-  // Runs the openssl program: a second opinion on the library's certificates.
+  // Runs the openssl program, which verifies the certificates independently of the library.
   os::Outcome openssl(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "openssl");
     return os::run({.arguments = arguments}).value();
@@ -40,7 +40,7 @@ unsigned mode_of(const std::string& path) {
   return status.st_mode & 0777;
 }
 
-TEST_F(Certificates, FactsAreReadBack) {
+TEST_F(Certificates, ReadsNamesAndExpiry) {
   const auto facts = read_certificate(ensure(names, now).certificate);
   ASSERT_TRUE(facts) << facts.error().message;
   EXPECT_EQ(facts->names, names);
@@ -51,7 +51,7 @@ TEST_F(Certificates, FactsAreReadBack) {
   EXPECT_EQ(read_certificate(other).error().kind, Kind::corrupt);
 }
 
-TEST_F(Certificates, TheChainVerifiesStrictlyForEachName) {
+TEST_F(Certificates, ChainPassesStrictVerificationForEachName) {
   const CertificatePaths paths = ensure(names, now);
   EXPECT_TRUE(verifies(paths, "-verify_hostname", "localhost"));
   EXPECT_TRUE(verifies(paths, "-verify_hostname", "yard.example"));
@@ -72,7 +72,7 @@ TEST_F(Certificates, TheChainVerifiesStrictlyForEachName) {
     EXPECT_NE(authority.find(part), std::string::npos) << part << "\n" << authority;
 }
 
-TEST_F(Certificates, ValidFilesStay) {
+TEST_F(Certificates, KeepsValidFiles) {
   const CertificatePaths paths = ensure(names, now);
   const std::string before = *os::read_file(paths.certificate);
   ensure(names, now + 24h * 300);
@@ -108,7 +108,7 @@ TEST_F(Certificates, RecoversFromACrashBetweenKeyAndCertificate) {
   EXPECT_TRUE(verifies(paths, "-verify_ip", "127.0.0.1"));
 }
 
-TEST_F(Certificates, ABrokenAuthorityIsAnErrorAndLeftAsItIs) {
+TEST_F(Certificates, ReportsABrokenAuthorityAndKeepsIt) {
   const CertificatePaths paths = ensure(names, now);
   ASSERT_TRUE(os::write_file(paths.authority, "garbage"));
   const auto broken = ensure_certificates(directory.path() + "/tls", names, now);
@@ -117,7 +117,7 @@ TEST_F(Certificates, ABrokenAuthorityIsAnErrorAndLeftAsItIs) {
   EXPECT_EQ(*os::read_file(paths.authority), "garbage");
 }
 
-TEST_F(Certificates, InvalidNamesAreRejected) {
+TEST_F(Certificates, RejectsInvalidNames) {
   for (const std::string name : {"a,IP:1.2.3.4", "", "with blank", "a\nb"})
     EXPECT_EQ(ensure_certificates(directory.path() + "/tls", {name}, now).error().kind,
               Kind::invalid)

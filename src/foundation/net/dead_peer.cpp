@@ -14,7 +14,7 @@ void end_with_dead_peer(int descriptor, const DeadPeerLimits& limits) {
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, limits.idle.count());
   set(IPPROTO_TCP, TCP_KEEPINTVL, limits.interval.count());
-  // With it, Linux does not count probes: the time decides.
+  // With this option Linux ends the connection after this time, and not after a number of probes.
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, limits.dead_after.count());
 }
 

@@ -8,7 +8,7 @@
 namespace trainyard::net {
 namespace {
 
-// Memory reserved for a declared length; the rest is allocated as bytes arrive.
+// limit of memory that is reserved for a declared length; the rest is allocated as bytes arrive
 constexpr size_t kTrustedBytesMax = 64 << 10;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Splits a stream of bytes into frames: u32 little-endian length, then that many bytes. Private to
-// this module.
+// FrameDecoder splits a stream of bytes into frames: u32 little-endian length, and that number of
+// bytes. Private to this module.
 //
 // Threads: confined to one at a time.
 #pragma once
@@ -19,17 +19,17 @@ class FrameDecoder {
 
   explicit FrameDecoder(size_t frame_bytes_max) : frame_bytes_max_(frame_bytes_max) {}
 
-  // Appends the frames that these bytes complete. Errors: corrupt, when a length exceeds the limit;
-  // no later byte can be decoded then.
+  // Appends the frames that these bytes complete. Errors: corrupt, if a length exceeds the limit;
+  // no more bytes can be decoded after that.
   Result<void> take(std::string_view bytes, std::vector<std::string>& frames);
 
-  // True if a frame has begun and is incomplete.
+  // Returns true if the last frame is incomplete.
   bool within_frame() const { return length_known_ > 0; }
 
  private:
   const size_t frame_bytes_max_;
   uint32_t length_ = 0;
-  size_t length_known_ = 0;  // bytes of the length that have arrived
+  size_t length_known_ = 0;  // number of bytes of the length that have arrived
   std::string arriving_;
 };
 

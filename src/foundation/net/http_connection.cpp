@@ -12,26 +12,26 @@
 namespace trainyard::net::http {
 namespace {
 
-// The initial buffer for requests: twice the size of a signed control request.
+// the initial buffer for requests: twice the size of a signed control request
 constexpr size_t kReadBytes = 4 << 10;
-// Buffers that a large request needed are freed when a connection becomes idle.
+// larger buffers, which a large request needed, are freed when a connection becomes idle
 constexpr size_t kIdleBufferBytesMax = 16 << 10;
-// A body up to this size is copied behind its head, so that one write sends both.
+// limit of bodies that are copied after their header, so that one write sends both
 constexpr size_t kJoinedBytesMax = 16 << 10;
-// A slow buffered body may take the idle limit, and a second more for each of these bytes.
+// A buffered body may take the idle limit, and one more second for each multiple of this size.
 constexpr uint64_t kBodyBytesPerSecondMin = 16 << 10;
-// Bodies up to this size are never refused because of others' large ones: all connections together
-// hold 256 MiB of them.
+// Bodies up to this size are never rejected because of large bodies of other requests: those of all
+// connections together have at most 256 MiB.
 constexpr size_t kSmallBodyBytes = 64 << 10;
-constexpr size_t kUnprovenShare = 4;  // unauthenticated bodies have this part of the limit
+constexpr size_t kUnauthenticatedShare = 4;  // unauthenticated bodies may use 1 / this of the limit
 constexpr uint64_t kLingerBytesMax = 16 << 20;
 
 constexpr std::string_view kOnlyTls =
-    "This server answers plain HTTP only where it was told to (plain HTTP is off for your "
-    "address). Use https:// and trust the server's own certificate authority: `trainyard env` "
+    "Plain HTTP is disabled for your address. Use https:// and trust the server's own certificate "
+    "authority: `trainyard env` "
     "prints what a client needs.\n";
 
-// Calls the handler's choose(); a handler that throws has chosen to fail.
+// Calls the handler's choose(). If it throws, the request is answered with 500.
 Handler::Choice decide(Handler& handler, const RequestHead& head) {
   try {
     return handler.choose(head);
@@ -51,14 +51,15 @@ std::optional<Handler::Choice> take_preface(Handler& handler, const RequestHead&
   }
 }
 
-// The memory of one buffered body, counted in the sum of all until its request is answered.
+// Charge counts the memory of one buffered body in the sum of all bodies, until the request is
+// answered.
 class Charge {
  public:
   explicit Charge(std::atomic<size_t>& all) : all_(all) {}
   Charge(const Charge&) = delete;
   ~Charge() { give_back(); }
   void give_back() { all_.fetch_sub(std::exchange(mine_, 0), std::memory_order_relaxed); }
-  // The sum of all after adding.
+  // Returns the sum of all bodies after adding.
   size_t add(size_t bytes) {
     mine_ += bytes;
     return all_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
@@ -78,7 +79,7 @@ Connection::Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, t
     : server_(server),
       loop_(loop),
       gate_(std::move(gate)),
-      place_(loop.connections.insert(loop.connections.end(), this)),
+      position_(loop.connections.insert(loop.connections.end(), this)),
       socket_(std::move(socket)),
       descriptor_(socket_.native_handle()),
       peer_group_(std::move(peer)),
@@ -96,14 +97,14 @@ Connection::Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, t
 }
 
 Connection::~Connection() {
-  loop_.connections.erase(place_);
+  loop_.connections.erase(position_);
   server_.connection_ended(peer_group_);
 }
 
 asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
   self->set_deadline(self->server_.settings().idle_limit);
   bool open = co_await self->open();
-  while (open) open = co_await self->one_request();
+  while (open) open = co_await self->serve_request();
   co_await self->end();
 }
 
@@ -123,13 +124,13 @@ asio::awaitable<bool> Connection::open() {
   co_await tls_->async_handshake(asio::ssl::stream_base::server,
                                  asio::redirect_error(asio::use_awaitable, error));
   if (error) {
-    tls_.reset();  // no TLS closure to send
+    tls_.reset();  // so that no TLS closure is sent
     co_return false;
   }
   co_return true;
 }
 
-// Reads more bytes into in_. False at the end of the connection, or of the deadline.
+// Reads more bytes into in_. Returns false if the connection has ended or the deadline has passed.
 asio::awaitable<bool> Connection::read_some() {
   error_code error;
   size_t got = 0;
@@ -177,14 +178,14 @@ asio::awaitable<bool> Connection::read_head() {
   }
 }
 
-// True, once, if the client waits for 100 Continue before it sends its body.
+// Returns true, but only once, if the client waits for 100 Continue before it sends its body.
 bool Connection::continue_wanted() {
   // A client that already sends its body does not need it.
   return std::exchange(continue_expected_, false) && in_.waiting() == 0;
 }
 
-// Reads the next bytes of a buffered body. 0 at its end, and when the connection has failed or was
-// refused: then some are left.
+// Reads the next bytes of a buffered body. Returns 0 at its end, and if the connection has failed;
+// in that case bytes of the body are left.
 asio::awaitable<size_t> Connection::read_body_some(std::span<char> free_space) {
   if (continue_wanted()) {
     const bool sent = co_await send("HTTP/1.1 100 Continue\r\n\r\n", {});
@@ -199,14 +200,14 @@ asio::awaitable<size_t> Connection::read_body_some(std::span<char> free_space) {
       co_return 0;
     }
     move_deadline();
-    if (!in_.may_pass_by()) {
+    if (!in_.may_bypass()) {
       const bool more = co_await read_some();
       if (!more) co_return 0;
       continue;
     }
     error_code error;
     const auto space = asio::buffer(
-        free_space.data(), size_t(std::min<uint64_t>(free_space.size(), in_.announced_left())));
+        free_space.data(), size_t(std::min<uint64_t>(free_space.size(), in_.declared_left())));
     if (tls_) {
       got = co_await tls_->async_read_some(space, asio::redirect_error(asio::use_awaitable, error));
     } else {
@@ -214,15 +215,15 @@ asio::awaitable<size_t> Connection::read_body_some(std::span<char> free_space) {
           co_await socket_.async_read_some(space, asio::redirect_error(asio::use_awaitable, error));
     }
     if (error) co_return 0;
-    in_.passed_by(got);
+    in_.bypassed(got);
     co_return got;
   }
 }
 
 // -- a connection: requests -----------------------------------------------------------------------
 
-// Serves one request. False when the connection is over.
-asio::awaitable<bool> Connection::one_request() {
+// Serves one request. Returns false if the connection must end.
+asio::awaitable<bool> Connection::serve_request() {
   const bool have_head = co_await read_head();
   if (!have_head) co_return false;
   keep_alive_ = in_.keep_alive() && !server_.stopping();
@@ -254,11 +255,11 @@ asio::awaitable<bool> Connection::one_request() {
   co_return keep_open;
 }
 
-// Answers by the head alone, without the rest of the body.
+// Answers a request without reading the rest of its body.
 asio::awaitable<bool> Connection::refuse_unread(const Response& response) {
-  // A client without 100 Continue may or may not send its body; one that sends more than we drop is
-  // not worth waiting for. In both cases the next bytes of this connection are ambiguous.
-  if (continue_expected_ || in_.announced_left() > kDrainBytesMax || server_.stopping() ||
+  // The connection cannot be reused if the client waits for 100 Continue, since it may or may not
+  // send its body now, or if it declared more bytes than are dropped here.
+  if (continue_expected_ || in_.declared_left() > kDrainBytesMax || server_.stopping() ||
       equals_ignoring_case(response.headers.get("Connection"), "close"))
     keep_alive_ = false;
   linger_ = !keep_alive_ && in_.body_left();
@@ -267,8 +268,8 @@ asio::awaitable<bool> Connection::refuse_unread(const Response& response) {
   co_return co_await drain();
 }
 
-// Reads and drops the rest of an unwanted body, without a thread and for a short time. False when
-// the connection cannot be used again.
+// Reads and drops the rest of an unwanted body, for a short time and without a thread of the pool.
+// Returns false if the connection cannot be used again.
 asio::awaitable<bool> Connection::drain() {
   std::array<char, kReadBytes> buffer;
   uint64_t thrown_away = 0;
@@ -287,8 +288,8 @@ asio::awaitable<bool> Connection::drain() {
   co_return true;
 }
 
-// Passes the beginning of the body to the handler, without a thread and within the deadline of a
-// head, since the request is not authenticated yet.
+// Passes the start of the body to the handler. Uses no thread of the pool, and has the deadline of
+// a header, because the request is not authenticated yet.
 asio::awaitable<bool> Connection::prefaced_request(size_t bytes_max) {
   std::array<char, kReadBytes> buffer;
   head_deadline_ = steady_now() + server_.settings().idle_limit.count();
@@ -296,7 +297,7 @@ asio::awaitable<bool> Connection::prefaced_request(size_t bytes_max) {
     const size_t free_space = std::min(buffer.size(), bytes_max - taken);
     if (free_space == 0)
       co_return co_await refuse(
-          413, "The fields in front of the file are larger than " + human_bytes(bytes_max) + ".\n");
+          413, "The fields before the file are larger than " + human_bytes(bytes_max) + ".\n");
     const size_t got = co_await read_body_some({buffer.data(), free_space});
     if (got == 0 && in_.body_left()) {
       if (overdue_) co_return co_await refuse(408, "The request's body did not arrive in time.\n");
@@ -316,19 +317,19 @@ asio::awaitable<bool> Connection::prefaced_request(size_t bytes_max) {
 asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice) {
   const size_t body_bytes_max = choice.body_bytes_max;
   Request request;
-  if (in_.announced_left() > body_bytes_max)
+  if (in_.declared_left() > body_bytes_max)
     co_return co_await refuse(
         413, "The request's body is larger than " + human_bytes(body_bytes_max) + ".\n");
   const int64_t begun = steady_now();
-  Charge charge(choice.authenticated ? server_.buffered_bytes() : server_.unproven_bytes());
+  Charge charge(choice.authenticated ? server_.buffered_bytes() : server_.unauthenticated_bytes());
   const size_t charge_max =
-      server_.settings().buffered_bytes_max / (choice.authenticated ? 1 : kUnprovenShare);
+      server_.settings().buffered_bytes_max / (choice.authenticated ? 1 : kUnauthenticatedShare);
   while (in_.body_left()) {
     // The buffer grows with the arrived bytes, not with the declared length.
     const size_t length = request.body.size();
     size_t free_space = std::max(kReadBytes, length);
-    if (in_.announced_left() > 0)
-      free_space = size_t(std::min<uint64_t>(free_space, in_.announced_left()));
+    if (in_.declared_left() > 0)
+      free_space = size_t(std::min<uint64_t>(free_space, in_.declared_left()));
     request.body.resize(length + free_space);
     head_deadline_ = begun + server_.settings().idle_limit.count() +
                      int64_t(length / kBodyBytesPerSecondMin) * 1000;
@@ -340,8 +341,8 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
     }
     if (request.body.size() > kSmallBodyBytes && charge.add(got) > charge_max) {
       request.body = std::string();
-      charge.give_back();  // as below: a refused client may free memory and retry at once
-      co_return co_await refuse(503, "Too many large requests are under way.\n");
+      charge.give_back();  // before the answer: a rejected client may retry at once
+      co_return co_await refuse(503, "Too many large requests are in progress: try again later.\n");
     }
     if (request.body.size() > body_bytes_max)
       co_return co_await refuse(
@@ -354,10 +355,10 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
   woken_ = false;
   state_ = State::waiting;
   no_deadline();
-  hand_over(std::move(request), choice.intake == Intake::blocking, choice.tenant);
+  pass_to_handler(std::move(request), choice.intake == Intake::blocking, choice.tenant);
   if (!response_) co_await until_woken();
   if (!response_) co_return false;  // cut off
-  // before the answer is visible: its client may send again at once
+  // before the answer is sent: its client may send the next request at once
   charge.give_back();
   state_ = State::busy;
   const Response response = std::move(*response_);
@@ -370,8 +371,8 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
   co_return sent&& keep_alive_;
 }
 
-// Passes the request to the handler, which answers through a responder, now or later.
-void Connection::hand_over(Request request, bool blocking, const std::string& tenant) {
+// Passes the request to the handler, which answers through the responder, now or later.
+void Connection::pass_to_handler(Request request, bool blocking, const std::string& tenant) {
   auto responder = std::make_unique<LoopResponder>(gate_, weak_from_this(), exchange_);
   const auto call = [&handler = server_.handler()](Request& given,
                                                    std::unique_ptr<LoopResponder> to) {
@@ -422,11 +423,11 @@ void Connection::answer(uint64_t exchange, Response response) {
   wake();
 }
 
-// Sends an answer of the server's own, after which the connection ends.
+// Sends an answer of the server itself, after which the connection ends.
 asio::awaitable<bool> Connection::refuse(int status, std::string_view explanation) {
   Headers headers;
-  // AWS's clients retry a 5xx whose body is HTML, as a proxy's is; they fail to parse plain text as
-  // XML.
+  // AWS's clients retry a 5xx with an HTML body, as proxies send it; plain text would fail in their
+  // XML parser.
   std::string page;
   if (status >= 500) explanation = page = "<html>" + std::string(explanation) + "</html>\n";
   headers.add("Content-Type",
@@ -481,8 +482,8 @@ asio::awaitable<bool> Connection::send(std::string_view first, std::string_view 
   co_return true;
 }
 
-// Closes the connection. If the client may still be sending, its bytes are read and dropped for a
-// while.
+// Closes the connection. If the client may still be sending, its bytes are read and dropped for
+// some time.
 asio::awaitable<void> Connection::end() {
   if (cut_off_ || overdue_) co_return;
   state_ = State::idle;
@@ -497,7 +498,7 @@ asio::awaitable<void> Connection::end() {
   socket_.shutdown(tcp::socket::shutdown_send, error);
   uint64_t thrown_away = 0;
   while (!error && thrown_away < kLingerBytesMax) {
-    in_.forget_waiting();
+    in_.drop_waiting();
     const std::span<char> space = in_.free_space(kStreamBytes);
     const auto free_space = asio::buffer(space.data(), space.size());
     thrown_away += co_await socket_.async_read_some(
@@ -533,7 +534,7 @@ void Connection::check_deadline(int64_t now) {
     socket_.close(ignored);
     no_deadline();
   } else {
-    // Time for a last response of the coroutine.
+    // Leaves the coroutine time for a last response.
     set_deadline(kLingerLimit);
     socket_.cancel(ignored);
   }

@@ -1,8 +1,8 @@
-// Defines the parts of the HTTP server: the loop, the connection and the server. Private to this
-// module, since it exposes asio. http_server.cpp has the server, http_connection.cpp reads requests
-// and writes responses, http_stream.cpp serves a streamed request on a thread of the pool.
+// Defines the classes of the HTTP server: loop, connection and server. Private to this module,
+// because it exposes asio. http_server.cpp implements the server, http_connection.cpp reads
+// requests and writes responses, http_stream.cpp serves a streamed request on a thread of the pool.
 //
-// Threads: described at each part.
+// Threads: described at each class.
 #pragma once
 
 #include <atomic>
@@ -38,13 +38,12 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// Buffer size for body bytes that are copied (chunked ones); bounds the memory of one
-// stream.
+// Buffer size for body bytes that are copied (of chunked bodies); limits the memory of one stream.
 inline constexpr size_t kStreamBytes = 64 << 10;
-// Limits of reading after the last response, which continues for a while, since closing with
-// unread bytes would reset the connection and may discard the response before the client reads it.
+// The time for which a connection is still read after its last response: closing it with unread
+// bytes would reset the connection, and might discard the response before the client reads it.
 inline constexpr Duration kLingerLimit = 2s;
-// Bytes of an unwanted body that are read and dropped, so that the connection can be used again.
+// The limit of bytes of an unwanted body that are read and dropped to reuse the connection.
 inline constexpr uint64_t kDrainBytesMax = 256 << 10;
 
 inline int64_t steady_now() { return std::chrono::steady_clock::now().time_since_epoch() / 1ms; }
@@ -56,7 +55,7 @@ inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 // -- waking a coroutine ---------------------------------------------------------------------------
 
-// Wakes a suspended coroutine. Confined to the loop of its connection.
+// Waiter wakes a suspended coroutine. Confined to the loop of its connection.
 class Waiter {
  public:
   virtual ~Waiter() = default;
@@ -67,7 +66,8 @@ template <class Handler>
 class WaiterOf final : public Waiter {
  public:
   explicit WaiterOf(Handler handler) : handler_(std::move(handler)) {}
-  // Posted, not called: the caller may be deep inside another connection's handler.
+  // Posts the handler instead of calling it, because the caller may be inside another connection's
+  // handler.
   void wake() override { asio::post(std::move(handler_)); }
 
  private:
@@ -79,7 +79,7 @@ class Server;
 
 // -- the loop -------------------------------------------------------------------------------------
 
-// One I/O thread with the connections that live on it.
+// A Loop is one I/O thread with its connections.
 struct Loop {
   asio::io_context context{1};
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work{
@@ -104,8 +104,8 @@ struct Loop {
   std::string date_;
 };
 
-// Leads a Responder to the loop of its connection, while it exists. Shared by the server and all
-// responders of the loop; the last one frees it.
+// A Gate gives responders access to the loop of their connection, while the loop exists. Shared by
+// the server and all responders of the loop; the last one frees it.
 struct Gate {
   explicit Gate(Loop* of) : loop(of) {}
 
@@ -115,10 +115,10 @@ struct Gate {
 
 // -- a connection ---------------------------------------------------------------------------------
 
-// Owned by its coroutine (and by the messages that a loop posts about it). Confined to its loop's
-// thread, with one exception: while a streamed request is served, the socket and all reading and
-// writing belong to the pool's thread; the loop then touches the atomics only, and shuts the socket
-// down at a deadline.
+// A Connection serves one client. Owned by its coroutine and by the messages that a loop posts
+// about it. Confined to the thread of its loop, with one exception: while a streamed request is
+// served, a thread of the pool uses the socket and does all reading and writing; the loop then uses
+// only the atomics, and shuts the socket down at a deadline.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket,
@@ -128,18 +128,19 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // `self` keeps the object alive while the coroutine runs.
   static asio::awaitable<void> run(std::shared_ptr<Connection> self);
 
-  // -- for the loop's thread
+  // -- called on the thread of the loop
   void answer(uint64_t exchange, Response response);
   void check_deadline(int64_t now);
   void close_if_idle();
   void cut_off();
-  // True if it may be ended in favour of a new connection: it is of that peer, has no accepted
-  // request, and none that the handler is about to judge. `idle`: or waits for its next request.
+  // Returns true if the connection may be ended in favour of a new one: it belongs to `peer`, and
+  // it has had no accepted request and the handler has none of its requests. With `idle`, also if
+  // it waits for its next request.
   bool may_be_shed(const std::optional<asio::ip::address>& peer, bool idle) const {
     return ((!accepted_ && state_ != State::waiting) || (idle && state_ == State::idle)) &&
            !cut_off_ && (!peer || *peer == peer_group_);
   }
-  // True while it ends in favour of a new connection of that peer.
+  // Returns true while the connection ends in favour of a new connection of `peer`.
   bool is_shed(const std::optional<asio::ip::address>& peer) const {
     return cut_off_ && (!peer || *peer == peer_group_);
   }
@@ -153,14 +154,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> open();
   asio::awaitable<bool> read_some();
   asio::awaitable<bool> read_head();
-  asio::awaitable<bool> one_request();
+  asio::awaitable<bool> serve_request();
   asio::awaitable<bool> buffered_request(const Handler::Choice& choice);
   asio::awaitable<bool> prefaced_request(size_t bytes_max);
   asio::awaitable<bool> streamed_request(std::string tenant);
   asio::awaitable<bool> drain();
   asio::awaitable<bool> send_response(const Response& response);
   asio::awaitable<bool> refuse_unread(const Response& response);
-  void hand_over(Request request, bool blocking, const std::string& tenant);
+  void pass_to_handler(Request request, bool blocking, const std::string& tenant);
   asio::awaitable<size_t> read_body_some(std::span<char> free_space);
   asio::awaitable<bool> send(std::string_view first, std::string_view second);
   asio::awaitable<bool> refuse(int status, std::string_view explanation);
@@ -176,8 +177,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
   void no_deadline() { deadline_.store(kNever, std::memory_order_relaxed); }
   void shut_down() { ::shutdown(descriptor_, SHUT_RDWR); }
-  // For the pool's thread, while streaming.
-  // `floor`: counted by it; null: any pause up to the idle limit is allowed.
+  // Read and write on the thread of the pool while streaming. `floor` limits the waits; null: any
+  // wait up to the idle limit is allowed.
   size_t read_now(std::span<char> free_space, error_code& error, RateFloor* floor);
   void send_now(std::span<const asio::const_buffer> parts, error_code& error, RateFloor* floor);
   RateFloor make_floor() const;
@@ -185,9 +186,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   Server& server_;
   Loop& loop_;
   const std::shared_ptr<Gate> gate_;
-  std::list<Connection*>::iterator place_;
+  std::list<Connection*>::iterator position_;
   tcp::socket socket_;
-  std::shared_ptr<asio::ssl::context> tls_context_;  // the one of its handshake
+  std::shared_ptr<asio::ssl::context> tls_context_;  // the context of its handshake
   std::optional<asio::ssl::stream<tcp::socket&>> tls_;
   const int descriptor_;
   bool may_speak_plain_ = true;
@@ -198,7 +199,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   State state_ = State::idle;
   std::atomic<int64_t> deadline_{kNever};  // milliseconds of the steady clock
   std::atomic<bool> overdue_ = false;      // the deadline passed
-  std::atomic<bool> cut_off_ = false;      // the server stops
+  std::atomic<bool> cut_off_ = false;      // it ends at once: the server stops, or it is shed
   int64_t head_deadline_ = kNever;
 
   HttpDecoder in_;
@@ -207,7 +208,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool continue_expected_ = false;
   bool keep_alive_ = true;
 
-  uint64_t exchange_ = 0;  // counts requests, so that a responder answers its own only
+  uint64_t exchange_ = 0;  // number of the request: a responder answers only its own request
   bool linger_ = false;    // the client may still be sending bytes that will not be read
   std::optional<Response> response_;
   std::unique_ptr<Waiter> waiter_;
@@ -218,7 +219,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
 class Server final : public HttpServer {
  public:
-  // `listener`: none, or a listening socket.
+  // `listener` is a listening socket, or empty.
   Server(const HttpSettings& settings, Handler& handler, os::File listener)
       : settings_(settings),
         handler_(handler),
@@ -235,7 +236,7 @@ class Server final : public HttpServer {
   const HttpSettings& settings() const { return settings_; }
   Handler& handler() { return handler_; }
   TenantPool& pool() { return *pool_; }
-  // Null: without TLS.
+  // Returns null if the server has no TLS.
   std::shared_ptr<asio::ssl::context> tls() const {
     const MutexLock lock(mutex_);
     return tls_;
@@ -245,8 +246,8 @@ class Server final : public HttpServer {
   void connection_ended(const asio::ip::address& peer);
   void tick(Loop& loop);
   std::atomic<size_t>& buffered_bytes() { return buffered_bytes_; }
-  // Counts bodies whose clients have not proved yet who they are.
-  std::atomic<size_t>& unproven_bytes() { return unproven_bytes_; }
+  // Returns the memory of bodies of clients that are not authenticated yet.
+  std::atomic<size_t>& unauthenticated_bytes() { return unauthenticated_bytes_; }
 
  private:
   Result<void> listen();
@@ -266,7 +267,7 @@ class Server final : public HttpServer {
   std::optional<TenantPool> pool_;
   std::optional<tcp::acceptor> acceptor_;  // confined to the first loop
   uint16_t port_ = 0;
-  std::atomic<size_t> buffered_bytes_ = 0, unproven_bytes_ = 0;
+  std::atomic<size_t> buffered_bytes_ = 0, unauthenticated_bytes_ = 0;
   std::atomic<bool> stopping_ = false;
   bool stopped_ = false;
 
@@ -277,7 +278,8 @@ class Server final : public HttpServer {
   std::shared_ptr<asio::ssl::context> tls_ GUARDED_BY(mutex_);    // the context for new connections
 };
 
-// Answers by posting to the loop of the connection, or directly when called on its thread.
+// LoopResponder answers by posting to the loop of the connection or, on the thread of the loop,
+// directly.
 class LoopResponder final : public Responder {
  public:
   LoopResponder(std::shared_ptr<Gate> gate, std::weak_ptr<Connection> connection, uint64_t exchange)

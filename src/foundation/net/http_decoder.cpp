@@ -41,7 +41,7 @@ void HttpDecoder::filled(size_t bytes) { state_->buffer.commit(bytes); }
 
 size_t HttpDecoder::waiting() const { return state_->buffer.size(); }
 
-void HttpDecoder::forget_waiting() { state_->buffer.clear(); }
+void HttpDecoder::drop_waiting() { state_->buffer.clear(); }
 
 std::string HttpDecoder::take_waiting() {
   const auto bytes = state_->buffer.data();
@@ -138,7 +138,7 @@ HttpDecoder::Step HttpDecoder::take_chunks(std::span<char> out, size_t& got) {
   auto& body = parser->get().body();
   body.data = out.data();
   body.size = out.size();
-  // The parser takes one element at a time: a chunk's head, a part of its body, its end.
+  // The parser consumes one element at a time: the header of a chunk, a part of its body, its end.
   while (!parser->is_done() && body.size == out.size()) {
     if (buffer.size() == 0) return Step::more;
     error_code error;

@@ -1,8 +1,8 @@
-// Decodes requests from a stream of bytes: heads, and bodies with their transfer coding removed.
-// Touches no socket: the caller adds bytes, and is told when more are needed. Private to this
-// module.
+// HttpDecoder decodes requests from a stream of bytes: headers, and bodies without their transfer
+// coding. It uses no socket: the caller adds bytes, and the decoder reports if it needs more.
+// Private to this module.
 //
-// Call for each request: begin(); head() until it is complete; take_head(); then take_body() until
+// Call for each request: begin(); head() until it returns done; take_head(); then take_body() until
 // the body has ended.
 //
 // Threads: confined to one at a time.
@@ -24,12 +24,13 @@ class HttpDecoder {
   ~HttpDecoder();
 
   // -- bytes in
-  // Returns a buffer for the next bytes, at least `bytes` long; filled() reports how many arrived.
+  // Returns a buffer of at least `bytes` bytes for the next bytes. The caller reports by filled()
+  // how many have arrived.
   std::span<char> free_space(size_t bytes);
   void filled(size_t bytes);
-  // Bytes that arrived and are not decoded yet.
+  // Returns the number of bytes that have arrived and are not decoded yet.
   size_t waiting() const;
-  void forget_waiting();
+  void drop_waiting();
   // Removes and returns all waiting bytes.
   std::string take_waiting();
   // Frees memory beyond `bytes`. Requires: no byte is waiting.
@@ -44,10 +45,10 @@ class HttpDecoder {
 
   void begin();
   Step head();
-  // Requires: head() returned done. Fills all but `tls` and `peer`. Fails if the head requires an
-  // unsupported feature.
+  // Sets all members of `head` except `tls` and `peer`. Fails if the request requires an
+  // unsupported feature. Requires: head() returned done.
   Step take_head(RequestHead& head);
-  // The reason of the last fault.
+  // Returns the reason of the last fault.
   const Fault& fault() const { return fault_; }
 
   bool keep_alive() const;
@@ -58,14 +59,16 @@ class HttpDecoder {
   bool body_left() const {
     return body_ == Body::sized ? remaining_ > 0 : body_ == Body::chunked && !chunks_ended_;
   }
-  // Bytes of the declared length that were not taken; 0 for chunked bodies, which declare none.
-  uint64_t announced_left() const { return remaining_; }
-  // Decodes into `out`; `got` is the number of bytes. Done with 0 bytes: the body has ended.
+  // Returns the bytes of the declared length that were not read; 0 for chunked bodies, which
+  // declare none.
+  uint64_t declared_left() const { return remaining_; }
+  // Decodes body bytes into `out`, and sets `got` to their number. done with 0 bytes: the body has
+  // ended.
   Step take_body(std::span<char> out, size_t& got);
-  // True if the next bytes of the body may be read directly into their destination, past this
-  // decoder; passed_by() reports how many.
-  bool may_pass_by() const { return body_ == Body::sized && waiting() == 0; }
-  void passed_by(size_t bytes) { remaining_ -= bytes; }
+  // Returns true if the next bytes of the body may be read directly into their destination, without
+  // this decoder. The caller reports by bypassed() how many were read.
+  bool may_bypass() const { return body_ == Body::sized && waiting() == 0; }
+  void bypassed(size_t bytes) { remaining_ -= bytes; }
 
  private:
   enum class Body { none, sized, chunked };

@@ -1,5 +1,5 @@
-// Serves HTTP (http_server.hpp) on a socket that is already listening: one that was opened in
-// another network namespace, or long before its first connection.
+// Serves HTTP (http_server.hpp) on a socket that is already listening, because it was opened in
+// another network namespace or long before its first connection.
 #pragma once
 
 #include "net/http_server.hpp"
@@ -7,7 +7,7 @@
 
 namespace trainyard::net {
 
-// Ignores settings.listen. Requires: IPv4.
+// Serves on `listener`, and ignores settings.listen. Requires: the socket is IPv4.
 Result<std::unique_ptr<HttpServer>> serve_http(const HttpSettings& settings, Handler& handler,
                                                os::File listener);
 

@@ -15,7 +15,8 @@ void append_number(std::string& out, uint64_t number, int base = 10) {
   out.append(digits.data(), end);
 }
 
-// A value may contain a client's text (metadata, file names): it must not be able to end the line.
+// Appends a value without control characters: it may contain text of a client (metadata, file
+// names), which must not be able to end the line.
 void append_value(std::string& out, std::string_view value) {
   for (const char c : value) out += (uint8_t(c) < 0x20 && c != '\t') || c == 0x7f ? ' ' : c;
 }

@@ -19,10 +19,10 @@ namespace trainyard::net {
 namespace http {
 namespace {
 
-// The pause in accepting when descriptors are used up.
+// the pause in accepting if no descriptors are free
 constexpr Duration kAcceptRest = 100ms;
 constexpr int kBacklogMax = 1024;
-// The network part of an IPv6 address: one subscriber has all addresses below it.
+// the network part of an IPv6 address: one subscriber has all addresses of such a network
 constexpr size_t kIpv6NetworkBytes = 8;
 
 // Returns the addresses that count as one peer.
@@ -152,7 +152,7 @@ asio::awaitable<void> Server::accept() {
   }
 }
 
-// Counts a new connection. False when its peer or the server has too many.
+// Counts a new connection. Returns false if its peer or the server has too many.
 bool Server::count(const asio::ip::address& peer, bool& peer_is_full) {
   const MutexLock lock(mutex_);
   const auto found = peers_.find(peer);
@@ -163,13 +163,13 @@ bool Server::count(const asio::ip::address& peer, bool& peer_is_full) {
   return true;
 }
 
-// Ends the oldest connection (one per loop) without an accepted request, or else the oldest idle
-// one, which its client opens again: so a refused client succeeds when it retries. `peer`: only
-// connections of that peer.
+// Ends the oldest connection of each loop without an accepted request or, if there is none, the
+// oldest idle one, which its client can open again. A refused client therefore succeeds when it
+// retries. With `peer`, only connections of that peer are ended.
 void Server::shed(const std::optional<asio::ip::address>& peer) {
   for (const auto& loop : loops_)
     asio::post(loop->context, [&loop = *loop, peer] {
-      // While one ends, further clients wait for it.
+      // While one connection ends, no further one needs to be ended.
       for (const Connection* connection : loop.connections)
         if (connection->is_shed(peer)) return;
       for (const bool idle : {false, true})
@@ -205,7 +205,7 @@ void Server::start_connection(Loop& loop, std::shared_ptr<Gate> gate, tcp::socke
   asio::co_spawn(loop.context, Connection::run(connection), asio::detached);
 }
 
-// Checks all deadlines of a loop: far cheaper than a timer for each read and write.
+// Checks all deadlines of a loop, which is far cheaper than a timer for each read and write.
 void Server::tick(Loop& loop) {
   loop.tick.expires_after(tick_interval());
   loop.tick.async_wait([this, &loop](const error_code& error) {

@@ -1,6 +1,6 @@
-// Sends any bytes as a client: the server answers, refuses or closes, and neither hangs nor passes
-// the handler more than was sent.
-// decoder: src/foundation/net/http_decoder.cpp
+// Sends any bytes as a client, and checks that the server answers, rejects or closes, does not
+// hang, and passes no more bytes to the handler than were sent. decoder:
+// src/foundation/net/http_decoder.cpp
 //
 // The first byte of an input is the number of parts in which the rest is sent. Paths that begin
 // with /s are streamed.

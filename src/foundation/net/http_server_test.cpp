@@ -17,7 +17,7 @@
 namespace trainyard::net {
 namespace {
 
-TEST_F(Http, AnswersOneAfterAnotherOnOneConnection) {
+TEST_F(Http, AnswersSeveralRequestsOnOneConnection) {
   serve();
   RawClient client = this->client();
   for (int i = 0; i < 3; i++) {
@@ -61,20 +61,20 @@ TEST_F(Http, PipelinedRequestsAreAnsweredInOrder) {
   std::string all;
   for (int i = 0; i < 100; i++)
     all += "POST /" + std::to_string(i) + " HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc";
-  std::thread speaker([&] { client.say(all); });
-  for (int i = 0; i < 100; i++) EXPECT_EQ(client.hear().body, "/" + std::to_string(i) + "|abc");
+  std::thread speaker([&] { client.send(all); });
+  for (int i = 0; i < 100; i++) EXPECT_EQ(client.receive().body, "/" + std::to_string(i) + "|abc");
   speaker.join();
 }
 
-TEST_F(Http, ChunkedBodiesAreJoined) {
+TEST_F(Http, JoinsChunkedBodies) {
   serve();
   RawClient client = this->client();
   const std::string request =
       "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
       "3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\nTrailer: t\r\n\r\n";
   EXPECT_EQ(client.exchange(request).body, "/c|abc0123456789");
-  for (const char byte : request) client.say(std::string(1, byte));
-  EXPECT_EQ(client.hear().body, "/c|abc0123456789");
+  for (const char byte : request) client.send(std::string(1, byte));
+  EXPECT_EQ(client.receive().body, "/c|abc0123456789");
   EXPECT_EQ(client.exchange("POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n").status,
             400);
   EXPECT_TRUE(client.closed());
@@ -83,8 +83,8 @@ TEST_F(Http, ChunkedBodiesAreJoined) {
 TEST_F(Http, AnswersExpectContinue) {
   serve();
   RawClient client = this->client();
-  client.say("PUT /e HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
-  EXPECT_EQ(client.hear().status, 100);
+  client.send("PUT /e HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+  EXPECT_EQ(client.receive().status, 100);
   EXPECT_EQ(client.exchange("body").body, "/e|body");
   EXPECT_EQ(
       client.exchange("PUT /e HTTP/1.1\r\nExpect: miracles\r\nContent-Length: 4\r\n\r\n").status,
@@ -110,7 +110,7 @@ TEST_F(Http, AnswersFromAnotherThread) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(Http, AResponderThatIsDroppedAnswers500) {
+TEST_F(Http, ADestroyedResponderAnswers500) {
   handler.on_handle = [](Request, std::unique_ptr<Responder>) {};
   handler.on_stream = [](Stream&) {};
   serve();
@@ -119,22 +119,22 @@ TEST_F(Http, AResponderThatIsDroppedAnswers500) {
   EXPECT_EQ(client.exchange("GET /stream HTTP/1.1\r\n\r\n").status, 500);
 }
 
-TEST_F(Http, HeadSaysTheLengthAndNoBody) {
+TEST_F(Http, AnswersToHeadHaveALengthAndNoBody) {
   handler.on_stream = [](Stream& stream) {
     stream.start(200, {}, 1000).value();
     stream.write(std::string(1000, 'x')).value();
   };
   serve();
   RawClient client = this->client();
-  client.say(
+  client.send(
       "HEAD /12345 HTTP/1.1\r\nHost: h\r\n\r\nHEAD /stream HTTP/1.1\r\nHost: h\r\n\r\nGET /after "
       "HTTP/1.1\r\n\r\n");
-  EXPECT_EQ(client.hear(true).headers.get("Content-Length"), "7");
-  EXPECT_EQ(client.hear(true).headers.get("Content-Length"), "1000");
-  EXPECT_EQ(client.hear().body, "/after|");
+  EXPECT_EQ(client.receive(true).headers.get("Content-Length"), "7");
+  EXPECT_EQ(client.receive(true).headers.get("Content-Length"), "1000");
+  EXPECT_EQ(client.receive().body, "/after|");
 }
 
-TEST_F(Http, SmallStreams) {
+TEST_F(Http, AnswersStreamedRequests) {
   serve();
   RawClient client = this->client();
   for (int i = 0; i < 3; i++)
@@ -155,8 +155,8 @@ TEST_F(Http, MalformedHeadsAreAnswered400) {
         "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n",
         "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n"}) {
     RawClient client = this->client();
-    client.say(garbage);
-    EXPECT_EQ(client.hear().status, 400) << garbage;
+    client.send(garbage);
+    EXPECT_EQ(client.receive().status, 400) << garbage;
     EXPECT_TRUE(client.closed());
   }
   RawClient client = this->client();
@@ -169,30 +169,30 @@ TEST_F(Http, HeadsPastTheLimitAreAnswered431) {
   const std::string fits = "GET /x HTTP/1.1\r\nA: " + std::string(7000, 'a') + "\r\n\r\n";
   RawClient good = client();
   EXPECT_EQ(good.exchange(fits + fits).status, 200);
-  EXPECT_EQ(good.hear().status, 200);
+  EXPECT_EQ(good.receive().status, 200);
   for (const std::string& large :
        {"GET /x HTTP/1.1\r\nA: " + std::string(100'000, 'a') + "\r\n\r\n",
         "GET /" + std::string(100'000, 'x'), std::string(100'000, 'A')}) {
     RawClient client = this->client();
-    client.say(large);
-    const int status = client.hear().status;
+    client.send(large);
+    const int status = client.receive().status;
     EXPECT_TRUE(status == 431 || status == 400) << status << large.substr(0, 20);
     EXPECT_TRUE(client.closed());
   }
 }
 
-TEST_F(Http, BodiesPastTheLimitAreAnswered413EvenWhileTheyAreSent) {
+TEST_F(Http, Answers413WhileATooLargeBodyIsSent) {
   serve();  // the limit is 1 MiB
   const std::string body(8 << 20, 'b');
   RawClient announced = client();
-  announced.say("POST / HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
-  announced.say(body);
-  EXPECT_EQ(announced.hear().status, 413);
+  announced.send("POST / HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
+  announced.send(body);
+  EXPECT_EQ(announced.receive().status, 413);
   EXPECT_TRUE(announced.closed());
   RawClient chunked = client();
-  chunked.say("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n800000\r\n");
-  chunked.say(body);
-  EXPECT_EQ(chunked.hear().status, 413);
+  chunked.send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n800000\r\n");
+  chunked.send(body);
+  EXPECT_EQ(chunked.receive().status, 413);
   RawClient requesting = client();
   EXPECT_EQ(
       requesting
@@ -200,12 +200,12 @@ TEST_F(Http, BodiesPastTheLimitAreAnswered413EvenWhileTheyAreSent) {
           .status,
       413);
   RawClient just_fits = client();
-  just_fits.say("POST /f HTTP/1.1\r\nContent-Length: 1048576\r\n\r\n");
-  just_fits.say(body.substr(0, 1 << 20));
-  EXPECT_EQ(just_fits.hear().body.size(), (1u << 20) + 3);
+  just_fits.send("POST /f HTTP/1.1\r\nContent-Length: 1048576\r\n\r\n");
+  just_fits.send(body.substr(0, 1 << 20));
+  EXPECT_EQ(just_fits.receive().body.size(), (1u << 20) + 3);
 }
 
-TEST_F(Http, BodiesTogetherHaveALimitToo) {
+TEST_F(Http, LimitsAllBodiesTogether) {
   settings.buffered_bytes_max = 600'000;
   std::promise<std::unique_ptr<Responder>> requested;
   handler.on_handle = [&](Request request, std::unique_ptr<Responder> responder) {
@@ -218,7 +218,7 @@ TEST_F(Http, BodiesTogetherHaveALimitToo) {
   const std::string request =
       " HTTP/1.1\r\nContent-Length: 600000\r\n\r\n" + std::string(600'000, 'b');
   RawClient holder = client(), other = client(), later = client();
-  holder.say("POST /held" + request);
+  holder.send("POST /held" + request);
   const std::unique_ptr<Responder> responder = requested.get_future().get();
   EXPECT_EQ(other.exchange("POST /" + request).status, 503);
   RawClient small = client();
@@ -228,27 +228,27 @@ TEST_F(Http, BodiesTogetherHaveALimitToo) {
       200)
       << "small ones continue";
   responder->reply({});
-  EXPECT_EQ(holder.hear().status, 200);
+  EXPECT_EQ(holder.receive().status, 200);
   EXPECT_EQ(later.exchange("POST /" + request).status, 200);
 }
 
-TEST_F(Http, SlowHeadsAreAnswered408HoweverSteadilyTheyDrip) {
+TEST_F(Http, SlowHeadersAreAnswered408EvenIfBytesKeepArriving) {
   settings.idle_limit = 200ms;
   serve();
   RawClient client = this->client();
   pollfd answered = {client.descriptor(), POLLIN, 0};
-  client.say("GET / HTTP/1.1\r\nA: ");
-  for (int i = 0; i < 2000 && ::poll(&answered, 1, 30) == 0; i++) client.say("a");
-  EXPECT_EQ(client.hear().status, 408);
+  client.send("GET / HTTP/1.1\r\nA: ");
+  for (int i = 0; i < 2000 && ::poll(&answered, 1, 30) == 0; i++) client.send("a");
+  EXPECT_EQ(client.receive().status, 408);
 }
 
 TEST_F(Http, SlowBodiesAreAnswered408AndIdleConnectionsClosed) {
   settings.idle_limit = 200ms;
   serve();
   RawClient slow = client(), idle = client(), untouched = client();
-  slow.say("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n123");
+  slow.send("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n123");
   EXPECT_EQ(idle.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
-  EXPECT_EQ(slow.hear().status, 408);
+  EXPECT_EQ(slow.receive().status, 408);
   EXPECT_TRUE(idle.closed());
   EXPECT_TRUE(untouched.closed());
 }
@@ -260,7 +260,7 @@ TEST_F(Http, ConnectionsBeyondTheLimitAreRefusedWithAnExplanation) {
   EXPECT_EQ(first.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
   EXPECT_EQ(second.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
   RawClient third = client();
-  EXPECT_EQ(third.hear().status, 503);
+  EXPECT_EQ(third.receive().status, 503);
   first.close();
   int status = 0;
   // until the server has noticed the end of the first one
@@ -271,7 +271,7 @@ TEST_F(Http, ConnectionsBeyondTheLimitAreRefusedWithAnExplanation) {
   EXPECT_EQ(status, 200);
 }
 
-TEST_F(Http, RefusesByTheHeadAloneAndReadsNothing) {
+TEST_F(Http, RejectsRequestsWithoutReadingTheirBody) {
   handler.on_choose = [](const RequestHead& head) {
     Handler::Choice choice;
     if (head.path() == "/refused") choice.refusal = Response{403, {}, "no"};
@@ -284,27 +284,27 @@ TEST_F(Http, RefusesByTheHeadAloneAndReadsNothing) {
   EXPECT_EQ(answer.status, 403);
   EXPECT_TRUE(waits.closed());
   RawClient large = client();
-  large.say("PUT /refused HTTP/1.1\r\nContent-Length: 100000000\r\n\r\nabc");
-  EXPECT_EQ(large.hear().status, 403) << "answered before the body is here";
+  large.send("PUT /refused HTTP/1.1\r\nContent-Length: 100000000\r\n\r\nabc");
+  EXPECT_EQ(large.receive().status, 403) << "answered before the body is here";
   RawClient small = client();
   for (int i = 0; i < 3; i++) {
-    small.say("PUT /refused HTTP/1.1\r\nContent-Length: 1000\r\n\r\n");
-    EXPECT_EQ(small.hear().status, 403);
-    small.say(std::string(1000, 'b'));
+    small.send("PUT /refused HTTP/1.1\r\nContent-Length: 1000\r\n\r\n");
+    EXPECT_EQ(small.receive().status, 403);
+    small.send(std::string(1000, 'b'));
   }
-  small.say("POST /refused HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
-  EXPECT_EQ(small.hear().status, 403);
+  small.send("POST /refused HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+  EXPECT_EQ(small.receive().status, 403);
   EXPECT_EQ(small.exchange("POST /taken HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").body, "/taken|x");
 }
 
-TEST_F(Http, SlowBodiesOfBlockingRequestsHoldNoThread) {
+TEST_F(Http, SlowBodiesOfBlockingRequestsOccupyNoThread) {
   settings.stream_threads_max = 1;
   handler.on_choose = [](const RequestHead&) { return Handler::Choice{Intake::blocking, 1 << 20}; };
   serve();
   std::vector<RawClient> slow;
   for (int i = 0; i < 8; i++) {
     slow.push_back(client());
-    slow.back().say("POST /slow HTTP/1.1\r\nContent-Length: 6\r\n\r\nabc");
+    slow.back().send("POST /slow HTTP/1.1\r\nContent-Length: 6\r\n\r\nabc");
   }
   RawClient other = client();
   for (int i = 0; i < 10; i++)
@@ -313,7 +313,7 @@ TEST_F(Http, SlowBodiesOfBlockingRequestsHoldNoThread) {
   for (RawClient& client : slow) EXPECT_EQ(client.exchange("def").body, "/slow|abcdef");
 }
 
-TEST_F(Http, AFindingGoesFromTheHeadToTheHandler) {
+TEST_F(Http, PassesTheFindingOfChooseToTheHandler) {
   struct Found {
     std::string path;
   };
@@ -339,8 +339,8 @@ TEST_F(Http, AFindingGoesFromTheHeadToTheHandler) {
     EXPECT_EQ(client.exchange("GET " + path + " HTTP/1.1\r\n\r\n").body, path);
 }
 
-// Connections that never get a request accepted cannot keep others out.
-TEST_F(Http, AFullPeerLosesItsOldestConnectionWithoutAnAcceptedRequest) {
+// Connections without an accepted request cannot prevent other connections.
+TEST_F(Http, AFullPeerShedsItsOldestConnectionWithoutAnAcceptedRequest) {
   settings.connections_per_peer_max = 3;
   settings.io_threads = 1;
   handler.on_choose = [](const RequestHead& head) {
@@ -355,7 +355,7 @@ TEST_F(Http, AFullPeerLosesItsOldestConnectionWithoutAnAcceptedRequest) {
   RawClient refused = client();
   EXPECT_EQ(refused.exchange("GET /refused HTTP/1.1\r\n\r\n").status, 403);
   RawClient turned_away = client();
-  EXPECT_EQ(turned_away.hear().status, 503);
+  EXPECT_EQ(turned_away.receive().status, 503);
   EXPECT_TRUE(idle.closed());
   int status = 0;
   // until the server has counted the end of the idle one
@@ -368,7 +368,7 @@ TEST_F(Http, AFullPeerLosesItsOldestConnectionWithoutAnAcceptedRequest) {
       << "a connection with an accepted request stays";
 }
 
-TEST_F(Http, AFullPeerLosesConnectionsThatAreNotAuthenticatedYet) {
+TEST_F(Http, AFullPeerShedsConnectionsThatAreNotAuthenticatedYet) {
   settings.connections_per_peer_max = 3;
   settings.io_threads = 1;
   handler.on_choose = [](const RequestHead&) {
@@ -381,7 +381,7 @@ TEST_F(Http, AFullPeerLosesConnectionsThatAreNotAuthenticatedYet) {
   EXPECT_EQ(proven.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
   RawClient unproven[] = {client(), client()};
   for (RawClient& each : unproven)
-    ASSERT_TRUE(each.say("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n"));
+    ASSERT_TRUE(each.send("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n"));
   int status = 0;
   // Until the server has read both heads, and has counted the end of a connection.
   for (int i = 0; i < 1000 && status != 200; i++) {
@@ -392,7 +392,7 @@ TEST_F(Http, AFullPeerLosesConnectionsThatAreNotAuthenticatedYet) {
   EXPECT_EQ(proven.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
 }
 
-TEST_F(Http, UnauthenticatedBodiesHaveAShareOfTheirOwn) {
+TEST_F(Http, UnauthenticatedBodiesHaveASeparateLimit) {
   settings.buffered_bytes_max = 400'000;
   handler.on_choose = [](const RequestHead& head) {
     Handler::Choice choice;
@@ -414,7 +414,7 @@ TEST_F(Http, UnauthenticatedBodiesHaveAShareOfTheirOwn) {
 
 // -- answers --------------------------------------------------------------------------------------
 
-TEST_F(Http, ValuesCannotEndTheirLine) {
+TEST_F(Http, HeaderValuesCannotEndTheirLine) {
   handler.on_handle = [](Request, std::unique_ptr<Responder> responder) {
     Response response;
     response.headers.add("X-Name", "a\r\nSet-Cookie: evil\n\x01");
@@ -432,7 +432,7 @@ TEST_F(Http, ValuesCannotEndTheirLine) {
   EXPECT_EQ(answer.body, "body");
 }
 
-TEST_F(Http, AnswersOfAllSizesArriveWhole) {
+TEST_F(Http, SendsAnswersOfAllSizes) {
   handler.on_handle = [](Request request, std::unique_ptr<Responder> responder) {
     responder->reply({200, {}, body_from(0, size_t(parse_int(request.path().substr(1)).value()))});
   };
@@ -445,7 +445,7 @@ TEST_F(Http, AnswersOfAllSizesArriveWhole) {
   }
 }
 
-TEST_F(Http, OldClientsAreServed) {
+TEST_F(Http, ServesHttp10Clients) {
   serve();
   RawClient closing = client();
   EXPECT_EQ(closing.exchange("GET /a HTTP/1.0\r\n\r\n").body, "/a|");
@@ -523,14 +523,14 @@ std::map<std::string, int> options_of_accepted(const RawClient& client) {
   return found;
 }
 
-TEST_F(Http, EveryConnectionEndsWithItsPeer) {
+TEST_F(Http, SetsDeadPeerLimitsOnEveryConnection) {
   const std::map<std::string, int> expected = {
       {"asks", 1}, {"idle", 30}, {"interval", 10}, {"dead after", 90'000}};
   serve();
   RawClient client = this->client();
   ASSERT_EQ(client.exchange("GET / HTTP/1.1\r\n\r\n").status, 200);
   EXPECT_EQ(options_of_accepted(client), expected);
-  // Likewise for a listener that was made elsewhere.
+  // The same for a listener that the test made.
   os::File listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in any = {
       .sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
@@ -543,10 +543,10 @@ TEST_F(Http, EveryConnectionEndsWithItsPeer) {
   EXPECT_EQ(options_of_accepted(other), expected);
 }
 
-TEST_F(Http, ManyClientsAtOnce) {
+TEST_F(Http, ServesManyClientsAtOnce) {
   with_tls();
   handler.on_stream = [](Stream& stream) {
-    const auto taken = take_in(stream);
+    const auto taken = read_body(stream);
     stream.reply({200, {}, taken ? std::to_string(*taken) : "broken"}).value();
   };
   serve();

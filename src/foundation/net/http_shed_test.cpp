@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kDeadline{60};
 
-TEST_F(Http, AFullPeerLosesIdleConnectionsButNoneWithARequest) {
+TEST_F(Http, AFullPeerShedsIdleConnectionsButNoneWithARequest) {
   settings.connections_per_peer_max = 3;
   settings.io_threads = 1;
   std::promise<std::unique_ptr<Responder>> waiting;
@@ -25,7 +25,7 @@ TEST_F(Http, AFullPeerLosesIdleConnectionsButNoneWithARequest) {
   };
   serve();
   RawClient busy = client();
-  ASSERT_TRUE(busy.say("GET /wait HTTP/1.1\r\n\r\n"));
+  ASSERT_TRUE(busy.send("GET /wait HTTP/1.1\r\n\r\n"));
   auto handled = waiting.get_future();
   ASSERT_EQ(handled.wait_for(kDeadline), std::future_status::ready);
   const std::unique_ptr<Responder> responder = handled.get();
@@ -40,7 +40,7 @@ TEST_F(Http, AFullPeerLosesIdleConnectionsButNoneWithARequest) {
   EXPECT_EQ(status, 200);
   EXPECT_TRUE(idle[0].closed()) << "the oldest";
   responder->reply({200, {}, ""});
-  EXPECT_EQ(busy.hear().status, 200);
+  EXPECT_EQ(busy.receive().status, 200);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Stops an HTTP server: requests that are being served, and answers that come too late.
+// Tests stopping an HTTP server: requests that are being served, and answers that come too late.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,22 +26,22 @@ TEST_F(Http, StoppingLetsCurrentRequestsFinish) {
   };
   serve();
   RawClient buffered = client(), streamed = client(), idle = client();
-  buffered.say("GET / HTTP/1.1\r\n\r\n");
-  streamed.say("GET /stream HTTP/1.1\r\n\r\n");
+  buffered.send("GET / HTTP/1.1\r\n\r\n");
+  streamed.send("GET /stream HTTP/1.1\r\n\r\n");
   std::unique_ptr<Responder> responder = requested.get_future().get();
   streaming.get_future().wait();
   std::thread stopper([&] { server->stop(60s); });
   EXPECT_TRUE(idle.closed());
   responder->reply({200, {}, "late but whole"});
   may_stream.set_value();
-  const Answer answer = buffered.hear();
+  const Answer answer = buffered.receive();
   EXPECT_EQ(answer.body, "late but whole");
   EXPECT_EQ(answer.headers.get("Connection"), "close");
-  EXPECT_EQ(streamed.hear().body, "streamed to the end");
+  EXPECT_EQ(streamed.receive().body, "streamed to the end");
   stopper.join();
 }
 
-TEST_F(Http, StoppingWithoutGraceCutsOffAndDropsLateAnswers) {
+TEST_F(Http, StoppingWithoutGraceEndsRequestsAndDropsLateAnswers) {
   std::promise<std::unique_ptr<Responder>> requested;
   std::promise<void> streaming;
   std::promise<Kind> how;
@@ -58,10 +58,10 @@ TEST_F(Http, StoppingWithoutGraceCutsOffAndDropsLateAnswers) {
   serve();
   RawClient buffered = client(), streamed = client(), secret = client(), half = client();
   ASSERT_TRUE(secret.start_tls(authority));
-  EXPECT_EQ(secret.say("GET"), true);
-  half.say("GET / HT");
-  buffered.say("GET / HTTP/1.1\r\n\r\n");
-  streamed.say("PUT /stream HTTP/1.1\r\nContent-Length: 10\r\n\r\n");
+  EXPECT_EQ(secret.send("GET"), true);
+  half.send("GET / HT");
+  buffered.send("GET / HTTP/1.1\r\n\r\n");
+  streamed.send("PUT /stream HTTP/1.1\r\nContent-Length: 10\r\n\r\n");
   const std::unique_ptr<Responder> responder = requested.get_future().get();
   streaming.get_future().wait();
   server->stop(0ms);

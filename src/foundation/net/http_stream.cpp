@@ -32,7 +32,7 @@ class ConnectionUpgrade final : public Upgraded {
  private:
   Error ended(std::string_view doing, const error_code& error) const;
   Connection& connection_;
-  std::string early_;  // arrived directly behind the request
+  std::string early_;  // bytes that arrived together with the request
 };
 
 class ConnectionStream final : public Stream {
@@ -49,8 +49,8 @@ class ConnectionStream final : public Stream {
     HttpDecoder& in = connection_.in_;
     if (buffer.empty()) return size_t(0);
     error_code error;
-    // Also for an empty body: a client that expects it gets an answer, and the connection can be
-    // used again.
+    // Sent even if the body is empty, so that a client that expects it continues, and the
+    // connection can be reused.
     if (!failed_ && connection_.continue_wanted()) {
       send({"HTTP/1.1 100 Continue\r\n\r\n"}, error);
       if (error) return fail("sending 100 Continue", error);
@@ -65,12 +65,12 @@ class ConnectionStream final : public Stream {
         failed_ = true;
         return invalid("reading the request's body: " + in.fault().explanation);
       }
-      if (in.may_pass_by()) {
+      if (in.may_bypass()) {
         got = connection_.read_now(
-            buffer.first(size_t(std::min<uint64_t>(buffer.size(), in.announced_left()))), error,
+            buffer.first(size_t(std::min<uint64_t>(buffer.size(), in.declared_left()))), error,
             &reading_);
         if (error) return fail("reading the request's body", error);
-        in.passed_by(got);
+        in.bypassed(got);
         return got;
       }
       got = connection_.read_now(in.free_space(kStreamBytes), error, &reading_);
@@ -86,9 +86,9 @@ class ConnectionStream final : public Stream {
     with_body_ = has_body(status) && !is_head_;
     chunked_ = !content_length && !connection_.in_.is_http_1_0();
     remaining_ = content_length;
-    // A client without 100 Continue may or may not send its body; one that sends more than we drop
-    // is not worth waiting for. In both cases the next bytes of this connection are ambiguous.
-    if (connection_.continue_expected_ || connection_.in_.announced_left() > kDrainBytesMax)
+    // The connection cannot be reused if the client waits for 100 Continue, since it may or may not
+    // send its body now, or if it declared more bytes than are dropped here.
+    if (connection_.continue_expected_ || connection_.in_.declared_left() > kDrainBytesMax)
       connection_.keep_alive_ = false;
     if (equals_ignoring_case(headers.get("Connection"), "close")) connection_.keep_alive_ = false;
     if (connection_.in_.is_http_1_0() && !content_length) connection_.keep_alive_ = false;
@@ -103,7 +103,8 @@ class ConnectionStream final : public Stream {
                  .answers_http_1_0 = connection_.in_.is_http_1_0(),
                  .answers_head = is_head_},
                 to_http_date(os::MachineClock().now()));
-    // Chunked answers may be followed live: their head does not wait for the first bytes.
+    // Clients may read chunked answers live, so the headers are sent before the first bytes of the
+    // body.
     if (chunked_ || !with_body_) return flush_head();
     return ok();
   }
@@ -141,7 +142,7 @@ class ConnectionStream final : public Stream {
     started_ = true;
     upgraded_ = true;
     connection_.keep_alive_ = false;
-    // Closing with unread bytes of the client would drop what was sent to it.
+    // Closing the socket with unread bytes would drop bytes that were sent to the client.
     connection_.linger_ = true;
     error_code error;
     send({"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ", protocol,
@@ -152,10 +153,10 @@ class ConnectionStream final : public Stream {
         std::make_unique<ConnectionUpgrade>(connection_, connection_.in_.take_waiting()));
   }
 
-  // An answer that was begun cannot be replaced, but it must not look complete.
+  // A started answer cannot be replaced, but the client must not regard it as complete.
   void break_off() { failed_ = started_; }
 
-  // Called after the handler: returns whether the connection can be used again.
+  // Called after the handler. Returns true if the connection can be used again.
   bool finish() {
     if (upgraded_) return false;
     if (!started_ && !failed_) {
@@ -163,7 +164,7 @@ class ConnectionStream final : public Stream {
       return false;
     }
     if (failed_ || (with_body_ && remaining_ && *remaining_ > 0)) {
-      // The client must notice that the answer is incomplete, so without a TLS closure.
+      // Ends without a TLS closure, so the client detects that the answer is incomplete.
       (void)flush_head();
       connection_.overdue_ = true;
       return false;
@@ -223,7 +224,7 @@ Error ConnectionUpgrade::ended(std::string_view doing, const error_code& error) 
 
 Result<std::string> ConnectionUpgrade::read(Duration at_most, int wake) {
   if (!early_.empty()) return std::exchange(early_, std::string());
-  // TLS may hold bytes that are no longer in the socket.
+  // TLS may have buffered bytes that are no longer in the socket.
   const bool pending = connection_.tls_ && SSL_pending(connection_.tls_->native_handle()) > 0;
   pollfd ready[2] = {{connection_.descriptor_, POLLIN, 0}, {wake, POLLIN, 0}};
   if (!pending) {
@@ -292,7 +293,7 @@ asio::awaitable<bool> Connection::streamed_request(std::string tenant) {
       }
       keep_open = stream.finish();
     }
-    // Moved as a whole: the last owner must be on the loop.
+    // Moves the pointer, because the last owner must be on the loop.
     asio::io_context& context = self->loop_.context;
     asio::post(context, [self = std::move(self)] { self->wake(); });
   });

@@ -17,17 +17,17 @@ namespace {
 
 using HttpStreams = Http;
 
-TEST_F(HttpStreams, LargeStreamsPassBothWays) {
+TEST_F(HttpStreams, TransfersLargeBodiesInBothDirections) {
   with_tls();
   handler.on_stream = [](Stream& stream) {
     if (stream.head().method == "PUT") {
-      const auto taken = take_in(stream);
+      const auto taken = read_body(stream);
       stream.reply({200, {}, taken ? std::to_string(*taken) : "broken"}).value();
     } else {
       const uint64_t size = uint64_t(parse_int(stream.head().query()).value());
       const bool sized = stream.head().path() == "/stream/sized";
       stream.start(200, {}, sized ? std::optional(size) : std::nullopt).value();
-      give_out(stream, size, 100'000).value();
+      write_body(stream, size, 100'000).value();
     }
   };
   serve();
@@ -38,17 +38,17 @@ TEST_F(HttpStreams, LargeStreamsPassBothWays) {
     if (secret) {
       ASSERT_TRUE(client.start_tls(authority));
     }
-    client.say("PUT /stream HTTP/1.1\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n");
-    client.say(body);
-    EXPECT_EQ(client.hear().body, std::to_string(size));
-    client.say("PUT /stream HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client.send("PUT /stream HTTP/1.1\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n");
+    client.send(body);
+    EXPECT_EQ(client.receive().body, std::to_string(size));
+    client.send("PUT /stream HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (uint64_t place = 0; place < size; place += 1 << 20) {
-      client.say("100000\r\n");
-      client.say(std::string_view(body).substr(place, 1 << 20));
-      client.say("\r\n");
+      client.send("100000\r\n");
+      client.send(std::string_view(body).substr(place, 1 << 20));
+      client.send("\r\n");
     }
-    client.say("0\r\n\r\n");
-    EXPECT_EQ(client.hear().body, std::to_string(size));
+    client.send("0\r\n\r\n");
+    EXPECT_EQ(client.receive().body, std::to_string(size));
     for (const std::string path : {"/stream/sized", "/stream/chunked"})
       EXPECT_TRUE(
           client.exchange("GET " + path + "?" + std::to_string(size) + " HTTP/1.1\r\n\r\n").body ==
@@ -56,7 +56,7 @@ TEST_F(HttpStreams, LargeStreamsPassBothWays) {
   }
 }
 
-// The beginning of the body up to the first '|' goes to preface(); the rest is streamed.
+// preface() reads the body up to the first '|'; the rest is streamed.
 struct Prefaced : Http {
   Mutex mutex;
   std::map<std::string, std::string> begun GUARDED_BY(mutex);  // by connection
@@ -94,9 +94,10 @@ TEST_F(Prefaced, StreamsTheRestOfTheBody) {
     EXPECT_EQ(
         client.exchange("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + body).body,
         body);
-    client.say("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\nExpect: 100-continue\r\n\r\n");
-    EXPECT_EQ(client.hear().status, 100);
-    client.say(body.substr(0, 2));
+    client.send("POST / HTTP/1.1\r\nContent-Length: " + length +
+                "\r\nExpect: 100-continue\r\n\r\n");
+    EXPECT_EQ(client.receive().status, 100);
+    client.send(body.substr(0, 2));
     EXPECT_EQ(client.exchange(body.substr(2)).body, body);
   }
   EXPECT_EQ(client
@@ -122,39 +123,39 @@ TEST_F(Prefaced, RefusesLimitsAndRequiresADecision) {
       413);
 }
 
-TEST_F(Prefaced, SlowRequestsHoldNoThreadAndEnd) {
+TEST_F(Prefaced, SlowRequestsOccupyNoThreadAndEnd) {
   settings.stream_threads_max = 1;
   settings.idle_limit = 5s;
   serve();
   std::vector<RawClient> slow;
   for (int i = 0; i < 8; i++) {
     slow.push_back(client());
-    slow.back().say("POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc");
+    slow.back().send("POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc");
   }
   RawClient other = client();
   for (int i = 0; i < 10; i++)
     EXPECT_EQ(other.exchange("POST / HTTP/1.1\r\nContent-Length: 6\r\n\r\nname|x").body, "name|x");
-  for (RawClient& client : slow) EXPECT_EQ(client.hear().status, 408);
+  for (RawClient& client : slow) EXPECT_EQ(client.receive().status, 408);
 }
 
-TEST_F(HttpStreams, AStreamContinuesWhenItsBodyIsFirstWanted) {
+TEST_F(HttpStreams, Sends100ContinueWhenTheBodyIsFirstRead) {
   std::promise<void> may_read;
   handler.on_stream = [&](Stream& stream) {
     may_read.get_future().wait();
-    const auto taken = take_in(stream);
+    const auto taken = read_body(stream);
     stream.reply({200, {}, taken ? std::to_string(*taken) : "broken"}).value();
   };
   serve();
   RawClient client = this->client();
-  client.say("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
+  client.send("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
   pollfd heard = {client.descriptor(), POLLIN, 0};
   EXPECT_EQ(::poll(&heard, 1, 50), 0) << "nothing is sent before the handler reads";
   may_read.set_value();
-  EXPECT_EQ(client.hear().status, 100);
+  EXPECT_EQ(client.receive().status, 100);
   EXPECT_EQ(client.exchange(body_from(0, 1000)).body, "1000");
 }
 
-TEST_F(HttpStreams, ARefusedBodyGetsNo100Continue) {
+TEST_F(HttpStreams, SendsNo100ContinueForARejectedBody) {
   handler.on_stream = [](Stream& stream) { stream.reply({403, {}, "no"}).value(); };
   serve();
   RawClient client = this->client();
@@ -168,24 +169,24 @@ TEST_F(HttpStreams, ARefusedBodyGetsNo100Continue) {
 
 // Debian's botocore misreads the next answer on a connection when its wait was answered by another
 // status than 100.
-TEST_F(HttpStreams, AnEmptyBodyGets100ContinueToo) {
+TEST_F(HttpStreams, Sends100ContinueForAnEmptyBody) {
   bool wanted = true;
   handler.on_stream = [&](Stream& stream) {
-    EXPECT_TRUE(!wanted || take_in(stream));
+    EXPECT_TRUE(!wanted || read_body(stream));
     stream.reply({200, {}, "ok"}).value();
   };
   serve();
   RawClient client = this->client();
-  client.say("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n");
-  EXPECT_EQ(client.hear().status, 100);
-  EXPECT_EQ(client.hear().body, "ok");
+  client.send("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(client.receive().status, 100);
+  EXPECT_EQ(client.receive().body, "ok");
   wanted = false;
   const Answer answer =
       client.exchange("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n");
   EXPECT_EQ(answer.headers.get("Connection"), "close");
 }
 
-TEST_F(HttpStreams, AnUnreadBodyIsDroppedWhenSmallAndEndsTheConnectionWhenLarge) {
+TEST_F(HttpStreams, DropsASmallUnreadBodyAndEndsTheConnectionForALargeOne) {
   handler.on_stream = [](Stream& stream) { stream.reply({403, {}, "no"}).value(); };
   serve();
   RawClient small = client();
@@ -196,14 +197,14 @@ TEST_F(HttpStreams, AnUnreadBodyIsDroppedWhenSmallAndEndsTheConnectionWhenLarge)
                   .status,
               403);
   RawClient large = client();
-  large.say("PUT /stream HTTP/1.1\r\nContent-Length: 8000000\r\n\r\n" +
-            std::string(8'000'000, 'b'));
-  const Answer answer = large.hear();
+  large.send("PUT /stream HTTP/1.1\r\nContent-Length: 8000000\r\n\r\n" +
+             std::string(8'000'000, 'b'));
+  const Answer answer = large.receive();
   EXPECT_EQ(answer.status, 403);
   EXPECT_EQ(answer.headers.get("Connection"), "close");
 }
 
-TEST_F(HttpStreams, AClientNoticesABrokenStream) {
+TEST_F(HttpStreams, ClientDetectsABrokenStream) {
   handler.on_stream = [](Stream& stream) {
     const bool sized = stream.head().path() == "/stream/sized";
     stream.start(200, {}, sized ? std::optional<uint64_t>(1000) : std::nullopt).value();
@@ -221,14 +222,14 @@ TEST_F(HttpStreams, AStreamEndsWhenItsClientDies) {
   std::promise<Kind> how;
   handler.on_stream = [&](Stream& stream) {
     stream.start(200, {}, kLarge).value();
-    const auto given = give_out(stream, kLarge);
+    const auto given = write_body(stream, kLarge);
     how.set_value(given ? Kind::internal : given.error().kind);
   };
   serve();
   {
     RawClient client = this->client();
-    client.say("GET /stream HTTP/1.1\r\n\r\n");
-    EXPECT_FALSE(client.hear_some().empty());
+    client.send("GET /stream HTTP/1.1\r\n\r\n");
+    EXPECT_FALSE(client.receive_some().empty());
   }
   EXPECT_EQ(how.get_future().get(), Kind::unavailable);
 }
@@ -244,21 +245,21 @@ TEST_F(HttpStreams, AStreamIsCancelledWhenItsClientStalls) {
       reading.set_value(got ? Kind::internal : got.error().kind);
     } else {
       stream.start(200, {}, std::nullopt).value();
-      const auto given = give_out(stream, kLarge);
+      const auto given = write_body(stream, kLarge);
       writing.set_value(given ? Kind::internal : given.error().kind);
     }
   };
   serve();
   RawClient sender = client(), reader = client();
-  sender.say("PUT /stream HTTP/1.1\r\nContent-Length: 1000\r\n\r\nabc");
-  reader.say("GET /stream HTTP/1.1\r\n\r\n");
+  sender.send("PUT /stream HTTP/1.1\r\nContent-Length: 1000\r\n\r\nabc");
+  reader.send("GET /stream HTTP/1.1\r\n\r\n");
   EXPECT_EQ(reading.get_future().get(), Kind::cancelled);
   EXPECT_EQ(writing.get_future().get(), Kind::cancelled);
 }
 
-// Both directions are idle, so no deadline of ours would end it.
+// Both directions are idle, so no deadline of the server would end the connection.
 TEST_F(HttpStreams, AnUpgradedConnectionEndsWhenItsClientVanishes) {
-  if (::geteuid() != 0) GTEST_SKIP() << "network namespaces are root's";
+  if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
   settings.dead_peer = {.idle = 1s, .interval = 1s, .dead_after = 3s};
   std::promise<Kind> how;
   handler.on_stream = [&](Stream& stream) {
@@ -272,15 +273,15 @@ TEST_F(HttpStreams, AnUpgradedConnectionEndsWhenItsClientVanishes) {
   test::in_own_network([&] {
     serve();
     RawClient client = this->client();
-    client.say("GET /stream HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: shell\r\n\r\n");
-    EXPECT_EQ(client.hear(true).status, 101);
+    client.send("GET /stream HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: shell\r\n\r\n");
+    EXPECT_EQ(client.receive(true).status, 101);
     test::set_loopback(0);
     EXPECT_EQ(how.get_future().get(), Kind::unavailable);
   });
 }
 
 // The kernel drops what it has not yet sent when a socket with unread bytes is closed.
-TEST_F(HttpStreams, AnUpgradedConnectionIsSentWholeThoughTheClientStillSends) {
+TEST_F(HttpStreams, AnUpgradedConnectionSendsAllBytesWhileTheClientStillSends) {
   const std::string output(256 << 10, 'x');
   std::promise<void> sent, written;
   handler.on_stream = [&](Stream& stream) {
@@ -292,18 +293,18 @@ TEST_F(HttpStreams, AnUpgradedConnectionIsSentWholeThoughTheClientStillSends) {
   };
   serve();
   RawClient client(server->port(), 4096);
-  client.say("GET /stream HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: shell\r\n\r\n");
-  EXPECT_EQ(client.hear(true).status, 101);
-  client.say("bytes that the server never reads");
+  client.send("GET /stream HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: shell\r\n\r\n");
+  EXPECT_EQ(client.receive(true).status, 101);
+  client.send("bytes that the server never reads");
   sent.set_value();
   written.get_future().wait();
   std::string received;
-  for (std::string some = client.hear_some(); !some.empty(); some = client.hear_some())
+  for (std::string some = client.receive_some(); !some.empty(); some = client.receive_some())
     received += some;
   EXPECT_EQ(received.size(), output.size());
 }
 
-// A client that sends byte by byte is never idle, and still ends.
+// A client that sends byte by byte is never idle, but is ended all the same.
 TEST_F(HttpStreams, AStreamBelowTheLowestRateIsCancelled) {
   settings.idle_limit = 200ms;
   settings.bytes_per_second_min = 1 << 20;
@@ -316,23 +317,23 @@ TEST_F(HttpStreams, AStreamBelowTheLowestRateIsCancelled) {
   };
   serve();
   RawClient sender = client();
-  sender.say("PUT /stream HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n");
+  sender.send("PUT /stream HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n");
   std::future<Kind> ended = reading.get_future();
   for (int i = 0; i < 10'000 && ended.wait_for(5ms) != std::future_status::ready; i++)
-    sender.say("a");
+    sender.send("a");
   ASSERT_EQ(ended.wait_for(0ms), std::future_status::ready);
   EXPECT_EQ(ended.get(), Kind::cancelled);
 }
 
-TEST_F(HttpStreams, AnAnsweredStreamHoldsNoThreadForTheRestOfItsBody) {
+TEST_F(HttpStreams, AnAnsweredStreamOccupiesNoThreadForTheRestOfItsBody) {
   settings.stream_threads_max = 1;
   handler.on_stream = [](Stream& stream) { stream.reply({403, {}, "no"}).value(); };
   serve();
   std::vector<RawClient> slow;
   for (int i = 0; i < 8; i++) {
     slow.push_back(client());
-    slow.back().say("PUT /stream HTTP/1.1\r\nContent-Length: 1000\r\n\r\nabc");
-    EXPECT_EQ(slow.back().hear().status, 403);
+    slow.back().send("PUT /stream HTTP/1.1\r\nContent-Length: 1000\r\n\r\nabc");
+    EXPECT_EQ(slow.back().receive().status, 403);
   }
   RawClient other = client();
   EXPECT_EQ(other.exchange("GET /stream HTTP/1.1\r\n\r\n").status, 403);
@@ -354,13 +355,13 @@ TEST_F(HttpStreams, ATenantsStreamsLeaveThreadsToOthers) {
   std::vector<RawClient> held;
   for (int i = 0; i < 8; i++) {
     held.push_back(client());
-    held.back().say("GET /stream?hostile HTTP/1.1\r\n\r\n");
+    held.back().send("GET /stream?hostile HTTP/1.1\r\n\r\n");
   }
   RawClient other = client();
   for (int i = 0; i < 10; i++)
     EXPECT_EQ(other.exchange("GET /stream?other HTTP/1.1\r\n\r\n").body, "done");
   open.set_value();
-  for (RawClient& client : held) EXPECT_EQ(client.hear().body, "done");
+  for (RawClient& client : held) EXPECT_EQ(client.receive().body, "done");
 }
 
 TEST_F(HttpStreams, StreamsBeyondTheThreadsWaitForOneToEnd) {

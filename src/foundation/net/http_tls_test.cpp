@@ -1,4 +1,4 @@
-// Serves HTTP and TLS on one port, and renews the certificate.
+// Tests HTTP and TLS on one port, and the renewal of the certificate.
 #include <gtest/gtest.h>
 
 #include "net/certificates.hpp"
@@ -10,7 +10,7 @@
 namespace trainyard::net {
 namespace {
 
-TEST_F(Http, HttpAndTlsShareAPort) {
+TEST_F(Http, ServesHttpAndTlsOnOnePort) {
   with_tls();
   handler.on_handle = [](Request request, std::unique_ptr<Responder> responder) {
     responder->reply({200, {}, request.tls ? "secret" : "open"});
@@ -27,7 +27,7 @@ TEST_F(Http, HttpAndTlsShareAPort) {
 }
 
 // The clock is a parameter: a certificate that was made a year ago ends today.
-TEST_F(Http, ACertificateIsRenewedWhileTheServerRuns) {
+TEST_F(Http, RenewsItsCertificateWhileItRuns) {
   const Instant now = os::MachineClock().now();
   with_tls(now - 380 * 24h);
   serve();
@@ -54,7 +54,7 @@ TEST_F(Http, ACertificateIsRenewedWhileTheServerRuns) {
   EXPECT_EQ(still.certificate(), after.certificate());
 }
 
-TEST_F(Http, RefusesPlainHttpWithAnExplanationWhereOnlyTlsIsAllowed) {
+TEST_F(Http, RejectsPlainHttpWithAnExplanationIfOnlyTlsIsAllowed) {
   with_tls();
   settings.plain_http = PlainHttp::none;
   serve();
@@ -67,19 +67,19 @@ TEST_F(Http, RefusesPlainHttpWithAnExplanationWhereOnlyTlsIsAllowed) {
   EXPECT_EQ(tls.exchange("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
 }
 
-TEST_F(Http, ThisMachineMayUsePlainHttpWhereOthersMayNot) {
+TEST_F(Http, AllowsPlainHttpOnlyToThisMachine) {
   with_tls();
   settings.plain_http = PlainHttp::this_machine;
   serve();
   EXPECT_EQ(client().exchange("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
 }
 
-TEST_F(Http, AnInvalidHandshakeEndsItsConnectionOnly) {
+TEST_F(Http, AnInvalidHandshakeEndsOnlyItsConnection) {
   with_tls();
   serve();
   for (const std::string_view garbage : {"\x16", "\x16\x03\x01\xff\xff garbage", "\x16\x03\x01"}) {
     RawClient client = this->client();
-    client.say(garbage);
+    client.send(garbage);
   }
   RawClient late = client();
   EXPECT_EQ(late.exchange("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
@@ -88,7 +88,7 @@ TEST_F(Http, AnInvalidHandshakeEndsItsConnectionOnly) {
 TEST_F(Http, TlsWithoutACertificateIsClosed) {
   serve();
   RawClient client = this->client();
-  client.say("\x16\x03\x01\x02");
+  client.send("\x16\x03\x01\x02");
   EXPECT_TRUE(client.closed());
 }
 

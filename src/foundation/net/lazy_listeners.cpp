@@ -39,7 +39,7 @@ class WaitingListeners final : public LazyListeners {
         watched.push_back({listener.listener.descriptor(), POLLIN, 0});
       (void)::poll(watched.data(), watched.size(), -1);
       if (over_) return;
-      // From the last to the first, since opened ones are removed.
+      // Iterates from the last to the first, because opened listeners are removed.
       for (size_t i = listeners_.size(); i-- > 0;)
         if (watched[i + 1].revents != 0) open(i);
     }
@@ -55,7 +55,7 @@ class WaitingListeners final : public LazyListeners {
 
   os::Notifier notifier_;
   std::atomic<bool> over_ = false;
-  std::vector<LazyListener> listeners_;  // the thread's, once it runs
+  std::vector<LazyListener> listeners_;  // used only by the thread, once it runs
   std::thread thread_;
 };
 

@@ -1,9 +1,10 @@
-// Serves listening sockets on demand: the server of one (threads, event loops) is made for its
-// first connection. Most short jobs connect to none.
+// Serves listening sockets on demand: the server of a socket (threads, event loops) is made when
+// its first connection arrives. Most short jobs connect to none of them.
 //
-// Threads: one of its own, which calls `open` and ends when all sockets have been opened. Lifetime:
-// destruction ends the waiting; after it no `open` runs. Errors: those of making a thread. A
-// listener whose `open` fails is closed: the log has the error, and later connections are refused.
+// Threads: it has one thread, which calls `open` and ends when all sockets have been opened.
+// Lifetime: the destructor ends the thread; after it no `open` runs. Errors: those of making a
+// thread. If `open` fails, the error is logged and the listener is closed, so later connections are
+// refused.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,7 @@ namespace trainyard::net {
 
 struct LazyListener {
   os::File listener;
-  // Takes over the socket, whose first connection waits for accept(). Called once.
+  // Serves the socket, whose first connection waits for accept(). Called once.
   std::function<Result<void>(os::File listener)> open;
 };
 

@@ -32,16 +32,16 @@ namespace trainyard::net {
 namespace {
 
 constexpr size_t kLengthBytes = FrameDecoder::kLengthBytes;
-// Bytes read from one link before the next is served: large enough that the cost of a call is
-// small.
+// limit of bytes that are read from one link before the next is served; so large that the cost of a
+// call is small
 constexpr size_t kReadBytesMax = 64 << 10;
-// Frames passed to the kernel in one call.
+// limit of frames that are passed to the kernel in one call
 constexpr size_t kFramesAtOnceMax = 32;
-// Backlog of connections before accept(): enough for a restart of many agents at once.
+// backlog of connections before accept(): enough for a restart of many agents at once
 constexpr int kBacklogMax = 1024;
-// A host that does not answer within this time is unreachable.
+// a host that does not answer within this time is unreachable
 constexpr Duration kConnectLimit = 10s;
-// The pause in accepting when descriptors are used up.
+// the pause in accepting if no descriptors are free
 constexpr Duration kAcceptRest = 100ms;
 
 // -- addresses ------------------------------------------------------------------------------------
@@ -49,10 +49,10 @@ constexpr Duration kAcceptRest = 100ms;
 struct SocketAddress {
   sockaddr_storage storage = {};
   socklen_t length = 0;
-  // If the path of a unix socket is too long for sockaddr_un, it is reached through this descriptor
-  // of its folder.
+  // Descriptor of the directory of a unix socket, through which it is accessed if its path is too
+  // long for sockaddr_un.
   os::File folder;
-  std::string path;  // of a unix socket, complete
+  std::string path;  // complete path of a unix socket
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
   int family() const { return storage.ss_family; }
@@ -81,7 +81,7 @@ Result<SocketAddress> unix_address(const std::string& path) {
   return address;
 }
 
-// "127.0.0.1:4570", "[::1]:4570", "name:4570".
+// Resolves "127.0.0.1:4570", "[::1]:4570" or "name:4570".
 Result<SocketAddress> tcp_address(std::string_view text, bool listening) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos)
@@ -123,7 +123,7 @@ void tune(const os::File& socket, const LinkLimits& limits) {
   end_with_dead_peer(socket.descriptor(), limits.dead_peer);
 }
 
-// True if a socket file is left over from a listener that has ended.
+// Returns true if a socket file was left by a listener that has ended.
 bool abandoned(const SocketAddress& address) {
   struct stat status;
   if (::lstat(address.path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
@@ -137,8 +137,7 @@ Result<os::File> listening_socket(const std::string& text, const SocketAddress& 
   const bool is_unix = address.family() == AF_UNIX;
   const int on = 1;
   if (!is_unix) ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // Linux gives the file the mode of the unbound socket, so there is no moment at which other users
-  // may connect.
+  // Linux makes the file with the mode of the unbound socket, so other users can never connect.
   if (is_unix) ::fchmod(socket.descriptor(), 0600);
   int bound = ::bind(socket.descriptor(), address.get(), address.length);
   if (bound != 0 && errno == EADDRINUSE && is_unix) {
@@ -185,10 +184,10 @@ std::string with_real_port(const std::string& text, const os::File& socket) {
 
 // -- one link -------------------------------------------------------------------------------------
 
-// The socket is shared between the loop's thread, which alone reads and closes it, and the senders.
-// A sender writes to the socket itself if the backlog is empty; the loop continues where the
-// kernel's buffer was full. A thread that ends the link notes the reason and shuts the socket down:
-// the loop notices that, closes it, and calls closed().
+// The senders share the socket with the thread of the loop; only the loop reads and closes it. A
+// sender writes to the socket directly if the backlog is empty; if the kernel's buffer is full, the
+// loop continues later. A thread that ends the link stores the reason and shuts the socket down;
+// the loop detects that, closes the socket, and calls closed().
 class SocketLink final : public Link {
  public:
   SocketLink(os::File socket, int poll, const LinkLimits& limits)
@@ -217,11 +216,11 @@ class SocketLink final : public Link {
     if (socket_) end(cancelled("closed on this side"));
   }
 
-  // -- for the loop's thread
+  // -- called on the thread of the loop
 
   int descriptor() const { return descriptor_; }
 
-  // True if this side ended it.
+  // Returns true if this side ended the link.
   bool over() {
     const MutexLock lock(mutex_);
     return ended_;
@@ -232,8 +231,8 @@ class SocketLink final : public Link {
     if (socket_ && !why_) flush();
   }
 
-  // Reads the available bytes, up to the limit of one round, and appends whole frames. False when
-  // the link is over.
+  // Reads the available bytes, up to the limit of one round, and appends whole frames. Returns
+  // false if the link has ended.
   bool readable(std::vector<char>& buffer, std::vector<std::string>& frames) {
     const ssize_t got = ::recv(descriptor_, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
@@ -249,7 +248,7 @@ class SocketLink final : public Link {
     return false;
   }
 
-  // Closes the socket and returns the first noted reason.
+  // Closes the socket and returns the first stored reason.
   Error finish() {
     const MutexLock lock(mutex_);
     socket_.close();
@@ -275,13 +274,13 @@ class SocketLink final : public Link {
     ::shutdown(socket_.descriptor(), SHUT_RDWR);
   }
 
-  // The peer has gone, but its earlier frames are still delivered.
+  // The peer has closed, but its earlier frames are still delivered.
   void sending_failed(Error why) REQUIRES(mutex_) {
     if (!why_) why_ = std::move(why);
     ::shutdown(socket_.descriptor(), SHUT_RDWR);
   }
 
-  // Passes the kernel as much as it accepts, and watches for when it accepts more.
+  // Passes to the kernel as many bytes as it accepts, and waits for an event to pass more.
   void flush() REQUIRES(mutex_) {
     while (!queue_.empty()) {
       std::array<iovec, 2 * kFramesAtOnceMax> parts;
@@ -341,7 +340,7 @@ class SocketLink final : public Link {
 
 // -- the loop -------------------------------------------------------------------------------------
 
-// One thread that serves all links of a listener, or the one of a client.
+// A Loop is one thread that serves all links of a listener, or the link of a client.
 class LinkLoop {
  public:
   LinkLoop(LinkEvents events, LinkLimits limits)
@@ -405,7 +404,7 @@ class LinkLoop {
   }
 
   void accept() {
-    // A few at a time, so that a rush of new links does not starve the others.
+    // Accepts a few at a time, so that many new links do not starve the others.
     for (int i = 0; i < 16; i++) {
       os::File socket(
           ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -428,7 +427,7 @@ class LinkLoop {
     }
   }
 
-  // Registered before it is shared, since a sender may change the events to watch.
+  // Registers the link before it is shared, because a sender may change the watched events.
   std::shared_ptr<SocketLink> add(os::File socket) {
     const auto link = std::make_shared<SocketLink>(std::move(socket), poll_.descriptor(), limits_);
     links_.emplace(link->descriptor(), link);
@@ -436,7 +435,7 @@ class LinkLoop {
     return link;
   }
 
-  // By value: closing forgets the link.
+  // By value, because closing removes the link from the table.
   void serve(std::shared_ptr<SocketLink> link, uint32_t events) {
     if (link->over()) return close(link);
     if (events & EPOLLOUT) link->writable();
@@ -468,7 +467,7 @@ class LinkLoop {
   const os::File poll_;
   const os::File stop_;
   os::File listener_;
-  std::shared_ptr<Link> first_;  // of a client: its owner sends on it
+  std::shared_ptr<Link> first_;  // the link of a client, on which its owner sends
 
   // Confined to the thread:
   Links links_;
@@ -485,7 +484,7 @@ class SocketListener final : public LinkListener {
       : loop_(std::in_place, std::move(events), limits) {}
   ~SocketListener() override {
     loop_.reset();
-    // Only the file that we made: another server may listen there by now.
+    // Removes only its own file: another server may listen at this path now.
     struct stat status;
     if (!path_.empty() && ::lstat(path_.c_str(), &status) == 0 && status.st_ino == inode_)
       ::unlink(path_.c_str());

@@ -1,23 +1,23 @@
-// Opens links: connections that carry whole frames (u32 little-endian length + that many bytes), in
-// order or not at all, between agents and server. An address is "unix:/path" or
+// A Link is a connection between agent and server that transfers whole frames (u32 little-endian
+// length + that number of bytes), in order or not at all. An address is "unix:/path" or
 // "tcp:127.0.0.1:4570".
 //
-// Events of one link come one at a time, from one thread of the implementation; different links may
-// have events at once. After closed() no event follows. send() never blocks: past queue_bytes_max
-// the link is closed with `exhausted`. While an event handler runs nothing more is read from the
-// links of its listener: a slow reader slows its senders.
+// Events of one link occur one at a time, on one thread of the implementation; events of different
+// links may occur at once. closed() is the last event. send() never blocks: if more than
+// queue_bytes_max are unsent, the link is closed with `exhausted`. While an event handler runs, no
+// bytes are read from the links of its listener, so a slow reader slows its senders.
 //
 // The kernel detects a TCP peer that vanishes without closing (dead_peer.hpp), with and without
-// unsent frames; callers need no heartbeats for that.
+// unsent frames. Callers need no heartbeats for that.
 //
-// closed() tells the reason: unavailable (the peer closed, died or vanished, the network failed),
-// cancelled (we closed), exhausted, corrupt (the peer announced a frame past frame_bytes_max),
-// invalid (we sent one).
+// The error of closed() is the reason: unavailable (the peer closed, died or vanished, or the
+// network failed), cancelled (this side closed), exhausted, corrupt (the peer sent a length above
+// frame_bytes_max), invalid (this side sent such a frame).
 //
-// Threads: send() and close() from anywhere, event handlers included; a listener or client is not
-// destroyed by its own handlers. Errors: listening: conflict, denied; connecting: unavailable,
-// not_found. Lifetime: a Link's shared_ptr is held by the transport until closed(), and by each of
-// its senders.
+// Threads: send() and close() from anywhere, including event handlers. A listener or client must
+// not be destroyed by its own handlers. Errors: of listening: conflict, denied; of connecting:
+// unavailable, not_found. Lifetime: the transport holds the shared_ptr of a Link until closed();
+// each sender holds one too.
 #pragma once
 
 #include <cstdint>
@@ -36,37 +36,37 @@ class Link {
   virtual ~Link() = default;
   // Sends a frame. No effect after the link closed.
   virtual void send(std::string frame) = 0;
-  // Closes at once: unsent frames are dropped.
+  // Closes the link at once; unsent frames are dropped.
   virtual void close() = 0;
 };
 
 struct LinkEvents {
   std::function<void(const std::shared_ptr<Link>&)> opened;
   std::function<void(const std::shared_ptr<Link>&, std::string frame)> frame;
-  // also after our own close()
+  // called after close() too
   std::function<void(const std::shared_ptr<Link>&, Error why)> closed;
 };
 
 struct LinkLimits {
   size_t frame_bytes_max = 8 << 20;
   size_t queue_bytes_max = 64 << 20;  // unsent bytes of one link
-  size_t links_max = 4096;            // of a listener: further connections are refused
+  size_t links_max = 4096;            // limit of a listener: further connections are refused
   DeadPeerLimits dead_peer = {};      // for TCP
 };
 
 class LinkListener {
  public:
   virtual ~LinkListener() = default;  // stops: closes the listener and its links, joins its thread
-  // The requested address, with the real port in place of port 0.
+  // Returns the requested address, with the real port instead of port 0.
   virtual std::string address() const = 0;
 };
 
-// Listens. A unix socket is made with mode 0600; an existing one without a listener is replaced.
-// Paths may be longer than sockaddr_un allows.
+// Listens at an address. A unix socket is made with mode 0600; an existing socket file without a
+// listener is replaced. Paths may be longer than sockaddr_un allows.
 Result<std::unique_ptr<LinkListener>> listen_links(const std::string& address, LinkEvents events,
                                                    LinkLimits limits = {});
 
-// Connects and keeps a thread for the link until it closes. The caller retries.
+// LinkClient is the connecting end. It has a thread until the link closes. It does not reconnect.
 class LinkClient {
  public:
   virtual ~LinkClient() = default;  // closes the link, joins its thread

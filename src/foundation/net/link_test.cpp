@@ -96,7 +96,7 @@ struct Links : testing::Test {
   std::string address = "unix:" + directory.path() + "/socket";
 };
 
-// A peer that sends any bytes.
+// RawPeer sends any bytes.
 class RawPeer {
  public:
   explicit RawPeer(const std::string& address) {
@@ -123,7 +123,7 @@ class RawPeer {
   os::File socket_;
 };
 
-TEST_F(Links, CarryFramesBothWaysInOrder) {
+TEST_F(Links, TransferFramesInBothDirectionsInOrder) {
   for (const std::string& where : {address, std::string("tcp:127.0.0.1:0")}) {
     Seen here, there;
     const auto listener = listen_links(where, here.events());
@@ -148,7 +148,7 @@ TEST_F(Links, CarryFramesBothWaysInOrder) {
   }
 }
 
-TEST_F(Links, ALongPathWorksAndOnlyItsOwnerMayConnect) {
+TEST_F(Links, AcceptLongPathsAndOnlyTheOwnerMayConnect) {
   const std::string folder =
       directory.path() + "/" + std::string(120, 'a') + "/" + std::string(120, 'b');
   ASSERT_TRUE(os::make_directories(folder));
@@ -169,7 +169,7 @@ TEST_F(Links, ALongPathWorksAndOnlyItsOwnerMayConnect) {
   EXPECT_FALSE(os::exists(path));
 }
 
-TEST_F(Links, ASocketThatADeadServerLeftIsReplaced) {
+TEST_F(Links, ReplaceTheSocketFileOfADeadServer) {
   const os::File left(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un where = {};
   where.sun_family = AF_UNIX;
@@ -190,7 +190,7 @@ TEST_F(Links, AnUnreachableAddressIsAnError) {
   EXPECT_EQ(listen_links("unix:", {}).error().kind, Kind::invalid);
 }
 
-TEST_F(Links, GarbageLengthsCloseTheLinkAfterCompleteFrames) {
+TEST_F(Links, InvalidLengthsCloseTheLinkAfterCompleteFrames) {
   const auto listener = listen_links(address, server.events(), {.frame_bytes_max = 1000});
   ASSERT_TRUE(listener);
   RawPeer peer(address);
@@ -201,7 +201,7 @@ TEST_F(Links, GarbageLengthsCloseTheLinkAfterCompleteFrames) {
   EXPECT_EQ(server.late(), 0u);
 }
 
-TEST_F(Links, AFrameMayComeByteByByte) {
+TEST_F(Links, AcceptFramesByteByByte) {
   const auto listener = listen_links(address, server.events());
   ASSERT_TRUE(listener);
   RawPeer peer(address);
@@ -223,7 +223,7 @@ TEST_F(Links, APeerThatDiesWithinAFrameDeliversNoPartOfIt) {
   EXPECT_TRUE(server.frames().empty());
 }
 
-TEST_F(Links, ASenderFasterThanTheReaderIsClosedAndNeverWaits) {
+TEST_F(Links, ASenderFasterThanTheReaderIsClosedAndNeverBlocks) {
   const auto listener = listen_links(address, server.events(), {.queue_bytes_max = 1 << 20});
   ASSERT_TRUE(listener);
   RawPeer peer(address);  // reads nothing
@@ -234,7 +234,7 @@ TEST_F(Links, ASenderFasterThanTheReaderIsClosedAndNeverWaits) {
   EXPECT_EQ(server.why().kind, Kind::exhausted);
 }
 
-TEST_F(Links, FramesThatExceedTheKernelsBufferFollow) {
+TEST_F(Links, SendFramesThatExceedTheKernelsBuffer) {
   const auto listener = listen_links(address, server.events());
   ASSERT_TRUE(listener);
   RawPeer peer(address);
@@ -280,7 +280,7 @@ TEST_F(Links, LinksBeyondTheLimitAreRejected) {
   EXPECT_TRUE(server.wait_for_links(3));
 }
 
-TEST_F(Links, ManyLinksAndManySenders) {
+TEST_F(Links, ServeManyLinksAndManySenders) {
   server.echoes = true;
   constexpr size_t kLinks = 100, kFrames = 50;
   const auto listener = listen_links(address, server.events());
@@ -320,7 +320,7 @@ TEST_F(Links, StoppingTheListenerClosesItsLinksAndReportsIt) {
   outlives->close();
 }
 
-TEST_F(Links, HandlersMaySendAndCloseFromWithin) {
+TEST_F(Links, HandlersMaySendAndClose) {
   LinkEvents events = server.events();
   events.opened = [](const std::shared_ptr<Link>& link) { link->send("welcome"); };
   events.frame = [](const std::shared_ptr<Link>& link, std::string) {
@@ -339,10 +339,10 @@ TEST_F(Links, HandlersMaySendAndCloseFromWithin) {
   EXPECT_TRUE(server.wait_for_closed(1));
 }
 
-// In a network whose only interface is taken down: packets are lost without a notice.
+// Runs in a network whose only interface is shut down, so packets are lost without a notification.
 struct VanishingPeers : Links {
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "network namespaces are root's";
+    if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
   }
   static constexpr LinkLimits kSoon = {.dead_peer = {.idle = 1s, .interval = 1s, .dead_after = 3s}};
 };
@@ -381,8 +381,7 @@ TEST_F(VanishingPeers, EndTheirLinksWithUnsentFrames) {
   });
 }
 
-// Peers that send random bytes for a while: every link is closed once, and the listener
-// lives.
+// Peers send random bytes: every link is closed once, and the listener keeps running.
 TEST_F(Links, SurviveRandomPeers) {
   const auto listener = listen_links(address, server.events(), {.frame_bytes_max = 4096});
   ASSERT_TRUE(listener);

@@ -1,9 +1,9 @@
-// Decides how long a connection waits for a slow peer before it is ended.
+// RateFloor decides how long a connection waits for a slow peer before it is ended.
 //
-// A peer starts with an allowance of time. Time spent waiting for the peer reduces it, each byte
-// that moves restores some, and it never grows past its start: so a peer may pause for that long,
-// and over any longer time it must move at the lowest rate. Time that the server itself needs is
-// not counted.
+// A peer starts with an allowance of time. Waiting for the peer reduces it, each transferred byte
+// restores a part of it, and it never exceeds its initial value. A peer may therefore pause for
+// this time, and over longer times it must transfer bytes at the minimum rate. Time that the server
+// itself needs is not counted.
 //
 // Threads: a plain value. Errors: none. Units: microseconds, bytes.
 #pragma once
@@ -24,12 +24,12 @@ class RateFloor {
         bytes_per_second_min_(bytes_per_second_min),
         left_(allowance_max) {}
 
-  // The longest permitted next wait; zero when the peer has used up its time.
+  // Returns the limit of the next wait; zero if the peer has used up its allowance.
   Time allowance() const { return left_; }
 
-  // Counts a wait, and the bytes moved in it.
+  // Counts a wait, and the bytes that were transferred in it.
   void waited(Time time, uint64_t bytes) {
-    // Past this many bytes the allowance is full again, and the product below stays small.
+    // More bytes would restore the whole allowance in any case; the limit keeps the product small.
     const uint64_t counted = std::min(bytes, kBytesCountedMax);
     const Time earned(int64_t(counted * 1'000'000 / bytes_per_second_min_));
     left_ = std::clamp(left_ - std::max(time, Time(0)) + earned, Time(0), allowance_max_);

@@ -17,13 +17,13 @@ TEST(RateFloor, APauseUsesUpTheAllowance) {
   EXPECT_EQ(floor.allowance(), 0s) << "never negative: a wait of zero ends at once";
 }
 
-TEST(RateFloor, TheLowestRateIsHeldForAnyTime) {
+TEST(RateFloor, AllowsTheMinimumRateForAnyTime) {
   RateFloor floor(60s, 1024);
   for (int second = 0; second < 100'000; second++) floor.waited(1s, 1024);
   EXPECT_EQ(floor.allowance(), 60s);
 }
 
-TEST(RateFloor, ByteAfterByteEnds) {
+TEST(RateFloor, EndsAPeerThatSendsByteByByte) {
   RateFloor floor(60s, 1024);
   int seconds = 0;
   while (floor.allowance() > 0s && seconds < 1000) {
@@ -42,7 +42,7 @@ TEST(RateFloor, AFastStartAllowsNoLongerPause) {
   EXPECT_EQ(floor.allowance(), 0s);
 }
 
-TEST(RateFloor, AClockThatGoesBackCostsNothing) {
+TEST(RateFloor, IgnoresNegativeWaits) {
   RateFloor floor(60s, 1024);
   floor.waited(-5s, 0);
   EXPECT_EQ(floor.allowance(), 60s);

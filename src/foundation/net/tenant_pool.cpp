@@ -18,7 +18,7 @@ bool TenantPool::run(const std::string& tenant, std::function<void()> work) {
     mine.running++;
   }
   if (start(tenant, std::move(work))) return true;
-  // Work that was added meanwhile and waits behind ours must be started.
+  // Starts work that was queued meanwhile.
   finished(tenant);
   return false;
 }
@@ -46,7 +46,7 @@ void TenantPool::finished(const std::string& tenant) {
     next = std::move(mine.waiting.front());
     mine.waiting.pop_front();
   }
-  // Through the pool, behind the work of others, and not directly on this thread.
+  // Queued in the pool, after work of other tenants, instead of running directly on this thread.
   if (!start(tenant, next)) {
     next();
     finished(tenant);

@@ -1,10 +1,9 @@
-// Runs work that may block on a pool of threads, of which no tenant gets more than a share.
+// TenantPool runs blocking work on a pool of threads, of which each tenant gets at most a share.
 //
-// Work of a tenant whose share is in use waits in order, without a thread, behind that tenant's own
-// work only.
+// If the share of a tenant is in use, its work is queued in order, without a thread, and waits only
+// for other work of the same tenant.
 //
-// Threads: run() from anywhere. Lifetime: the destructor waits for all work given, queued work
-// included.
+// Threads: run() from anywhere. Lifetime: the destructor waits for all work, including queued work.
 #pragma once
 
 #include <deque>
@@ -19,18 +18,18 @@ namespace trainyard::net {
 
 class TenantPool {
  public:
-  // Requires: both at least 1.
+  // Requires: both numbers are at least 1.
   TenantPool(size_t threads_max, size_t threads_per_tenant_max)
       : per_tenant_max_(threads_per_tenant_max), pool_(threads_max) {}
   TenantPool(const TenantPool&) = delete;
 
-  // The caller limits the number of waiting items. False when there is no thread and none could be
-  // made: the work is dropped. Requires: `work` does not throw.
+  // Runs or queues `work`; the caller limits the length of the queue. Returns false, and drops the
+  // work, if there is no thread and none can be made. Requires: `work` does not throw.
   bool run(const std::string& tenant, std::function<void()> work);
 
   struct Load {
     size_t running = 0;  // started, or waiting for a thread of the pool
-    size_t waiting = 0;  // for their tenant's share
+    size_t waiting = 0;  // wait for their tenant's share
   };
   Load load() const;
 
@@ -46,7 +45,7 @@ class TenantPool {
   const size_t per_tenant_max_;
   mutable Mutex mutex_;
   std::map<std::string, Tenant> tenants_ GUARDED_BY(mutex_);  // tenants with work
-  // last: its destructor runs the waiting work
+  // the last member, because its destructor runs the queued work
   os::ThreadPool pool_;
 };
 

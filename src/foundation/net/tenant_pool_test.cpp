@@ -9,7 +9,7 @@
 namespace trainyard::net {
 namespace {
 
-TEST(TenantPool, ATenantThatBlocksItsShareLeavesTheRestToOthers) {
+TEST(TenantPool, ATenantThatUsesItsShareLeavesTheOtherThreads) {
   std::promise<void> open;
   const std::shared_future<void> gate = open.get_future().share();
   std::atomic<int> blocked = 0;
@@ -19,7 +19,7 @@ TEST(TenantPool, ATenantThatBlocksItsShareLeavesTheRestToOthers) {
       gate.wait();
       blocked++;
     }));
-  // All of these end while each of the other tenant's is held.
+  // All of these end while all work of the other tenant is blocked.
   for (int i = 0; i < 20; i++) {
     std::promise<void> done;
     ASSERT_TRUE(pool.run("other", [&] { done.set_value(); }));
@@ -30,7 +30,7 @@ TEST(TenantPool, ATenantThatBlocksItsShareLeavesTheRestToOthers) {
   open.set_value();
 }
 
-TEST(TenantPool, WorkOfATenantRunsInOrderAndAllOfIt) {
+TEST(TenantPool, RunsAllWorkOfATenantInOrder) {
   std::string order;
   {
     TenantPool pool(8, 1);
@@ -39,7 +39,7 @@ TEST(TenantPool, WorkOfATenantRunsInOrderAndAllOfIt) {
   EXPECT_EQ(order, "abcdefghijklmnopqrstuvwxyz") << "one at a time needs no lock";
 }
 
-TEST(TenantPool, TheShareIsGivenBack) {
+TEST(TenantPool, ReleasesTheShareAfterWork) {
   TenantPool pool(2, 1);
   for (int round = 0; round < 100; round++) {
     std::promise<void> done;

@@ -1,6 +1,6 @@
-// Provides a handler and a client for tests of the HTTP server: the handler runs a test's
-// functions, the client sends exactly the given bytes, and every byte of a body follows from its
-// index. For tests of this module.
+// Provides a handler and a client for tests of the HTTP server, in this module. The handler runs
+// functions of the test; the client sends exactly the given bytes; every byte of a body is computed
+// from its index.
 //
 // Threads: a client is confined to one; the handler's functions are called from the server's
 // threads.
@@ -29,7 +29,7 @@
 
 namespace trainyard::net {
 
-// Answers with the functions of a test.
+// TestHandler answers by functions of a test.
 struct TestHandler : Handler {
   std::function<Choice(const RequestHead&)> on_choose = [](const RequestHead& head) {
     return Choice{head.path().starts_with("/stream") ? Intake::streamed : Intake::buffered,
@@ -65,10 +65,10 @@ struct Answer {
   std::string body;
 };
 
-// A client that says exactly what it is told to, over a plain socket with blocking calls.
+// RawClient sends exactly the given bytes, over a plain socket with blocking calls.
 class RawClient {
  public:
-  // `receive_bytes`: the size of the socket's receive buffer; 0: the system's.
+  // `receive_bytes` is the size of the socket's receive buffer; 0: the default of the system.
   explicit RawClient(uint16_t port, int receive_bytes = 0)
       : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_bytes > 0)
@@ -84,7 +84,7 @@ class RawClient {
     ::setsockopt(socket_.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   }
 
-  // From here on over TLS, trusting only that authority. False when the handshake failed.
+  // Switches to TLS, trusting only this authority. Returns false if the handshake failed.
   bool start_tls(const std::string& authority) {
     context_.reset(SSL_CTX_new(TLS_client_method()));
     EXPECT_EQ(SSL_CTX_load_verify_locations(context_.get(), authority.c_str(), nullptr), 1);
@@ -105,8 +105,8 @@ class RawClient {
     return out;
   }
 
-  // False when the server has closed.
-  bool say(std::string_view bytes) {
+  // Sends bytes. Returns false if the server has closed the connection.
+  bool send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t sent =
           tls_ ? SSL_write(tls_.get(), bytes.data(), int(std::min<size_t>(bytes.size(), 1 << 20)))
@@ -117,7 +117,7 @@ class RawClient {
     return true;
   }
 
-  std::string hear_some() {
+  std::string receive_some() {
     std::string bytes(64 << 10, 0);
     const ssize_t got = tls_ ? SSL_read(tls_.get(), bytes.data(), int(bytes.size()))
                              : ::recv(socket_.descriptor(), bytes.data(), bytes.size(), 0);
@@ -126,19 +126,19 @@ class RawClient {
   }
 
   bool fill() {
-    const std::string more = hear_some();
-    heard_ += more;
+    const std::string more = receive_some();
+    received_ += more;
     return !more.empty();
   }
 
-  // One whole answer; status 0 when the connection ended before it was whole.
-  Answer hear(bool to_head = false) {
+  // Receives one whole answer; its status is 0 if the connection ended before.
+  Answer receive(bool to_head = false) {
     Answer answer;
     size_t end;
-    while ((end = heard_.find("\r\n\r\n")) == std::string::npos)
+    while ((end = received_.find("\r\n\r\n")) == std::string::npos)
       if (!fill()) return {};
-    const std::string head = heard_.substr(0, end);
-    heard_.erase(0, end + 4);
+    const std::string head = received_.substr(0, end);
+    received_.erase(0, end + 4);
     const std::vector<std::string_view> lines = split(head, '\n');
     answer.status = int(parse_int(lines[0].substr(9, 3)).value());
     for (size_t i = 1; i < lines.size(); i++) {
@@ -150,36 +150,36 @@ class RawClient {
       return answer;
     if (answer.headers.get("Transfer-Encoding") == "chunked") {
       for (;;) {
-        while ((end = heard_.find("\r\n")) == std::string::npos)
+        while ((end = received_.find("\r\n")) == std::string::npos)
           if (!fill()) return {};
-        const size_t size = std::stoul(heard_.substr(0, end), nullptr, 16);
-        while (heard_.size() < end + 2 + size + 2)
+        const size_t size = std::stoul(received_.substr(0, end), nullptr, 16);
+        while (received_.size() < end + 2 + size + 2)
           if (!fill()) return {};
-        answer.body += heard_.substr(end + 2, size);
-        heard_.erase(0, end + 2 + size + 2);
+        answer.body += received_.substr(end + 2, size);
+        received_.erase(0, end + 2 + size + 2);
         if (size == 0) return answer;
       }
     }
     if (!answer.headers.has("Content-Length")) {
       while (fill()) {
       }
-      answer.body = std::exchange(heard_, {});
+      answer.body = std::exchange(received_, {});
       return answer;
     }
     const size_t size = size_t(parse_int(answer.headers.get("Content-Length")).value());
-    while (heard_.size() < size)
+    while (received_.size() < size)
       if (!fill()) return {};
-    answer.body = heard_.substr(0, size);
-    heard_.erase(0, size);
+    answer.body = received_.substr(0, size);
+    received_.erase(0, size);
     return answer;
   }
 
   Answer exchange(std::string_view request) {
-    say(request);
-    return hear();
+    send(request);
+    return receive();
   }
-  // Returns whether the server closes the connection without sending more.
-  bool closed() { return heard_.empty() && hear_some().empty(); }
+  // Returns true if the server closes the connection without sending more bytes.
+  bool closed() { return received_.empty() && receive_some().empty(); }
   void close() { socket_.close(); }
   int descriptor() const { return socket_.descriptor(); }
 
@@ -191,10 +191,10 @@ class RawClient {
   os::File socket_;
   std::unique_ptr<SSL_CTX, Free> context_;
   std::unique_ptr<SSL, Free> tls_;
-  std::string heard_;
+  std::string received_;
 };
 
-// A body whose every byte is known from its place.
+// Returns the byte at an index of a test body.
 inline char byte_at(uint64_t place) { return char((place * 31 + place / 4096) % 251); }
 
 inline std::string body_from(uint64_t place, size_t size) {
@@ -211,9 +211,9 @@ inline bool is_body_from(uint64_t place, std::string_view bytes) {
 
 inline constexpr uint64_t kLarge = 64 << 20;
 
-// Reads a stream's body to its end; how much it was, or nothing when a byte was wrong or it broke
-// off.
-inline std::optional<uint64_t> take_in(Stream& stream, size_t buffer_bytes = 16 << 10) {
+// Reads the body of a stream to its end. Returns its length; nullopt if a byte was wrong or the
+// connection broke.
+inline std::optional<uint64_t> read_body(Stream& stream, size_t buffer_bytes = 16 << 10) {
   std::vector<char> buffer(buffer_bytes);
   uint64_t place = 0;
   for (;;) {
@@ -224,7 +224,7 @@ inline std::optional<uint64_t> take_in(Stream& stream, size_t buffer_bytes = 16 
   }
 }
 
-inline Result<void> give_out(Stream& stream, uint64_t size, size_t part_bytes = 16 << 10) {
+inline Result<void> write_body(Stream& stream, uint64_t size, size_t part_bytes = 16 << 10) {
   for (uint64_t place = 0; place < size;) {
     const size_t part = size_t(std::min<uint64_t>(part_bytes, size - place));
     TRY(stream.write(body_from(place, part)));

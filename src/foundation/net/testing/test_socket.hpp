@@ -1,5 +1,5 @@
-// Makes connections for tests: a client's end to a port of this machine, and networks whose peers a
-// test makes vanish.
+// Makes connections to ports of this machine for tests, and networks in which a test makes peers
+// vanish.
 #pragma once
 
 #include <arpa/inet.h>
@@ -18,7 +18,7 @@
 
 namespace trainyard::net::test {
 
-// Returns no file, if there is no listener.
+// Connects to a port of this machine. Returns an empty File if there is no listener.
 inline os::File connect_to(uint16_t port) {
   os::File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in name{};
@@ -30,7 +30,7 @@ inline os::File connect_to(uint16_t port) {
   return socket;
 }
 
-// Sets IFF_UP or 0, in the network of the calling thread.
+// Sets the flags of the loopback interface, IFF_UP or 0, in the network of the calling thread.
 inline void set_loopback(short flags) {
   const os::File socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request = {};
@@ -39,9 +39,8 @@ inline void set_loopback(short flags) {
   ASSERT_EQ(::ioctl(socket.descriptor(), SIOCSIFFLAGS, &request), 0);
 }
 
-// Runs `test` on a thread in a network namespace of its own, in which 127.0.0.1 is up; threads that
-// it starts are in it too.
-// Requires: root.
+// Runs `test` on a thread in a new network namespace, in which 127.0.0.1 is up. Threads that it
+// starts are in the same namespace. Requires: root.
 inline void in_own_network(const std::function<void()>& test) {
   std::thread([&] {
     ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
