@@ -1,4 +1,4 @@
-// Names this machine's architecture, as the kernel and as images do.
+// Returns the architecture of this machine, in the kernel's and in images' terms.
 //
 // Threads: callable from anywhere.
 #pragma once
@@ -9,13 +9,13 @@
 
 namespace trainyard::containers {
 
-// "x86_64", "aarch64".
+// Returns "x86_64" or "aarch64".
 inline std::string machine_architecture() {
   utsname name;
   return ::uname(&name) == 0 ? name.machine : "";
 }
 
-// "amd64", "arm64".
+// Returns "amd64" or "arm64".
 inline std::string image_architecture() {
   const std::string machine = machine_architecture();
   return machine == "x86_64" ? "amd64" : machine == "aarch64" ? "arm64" : machine;

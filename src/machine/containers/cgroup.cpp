@@ -25,22 +25,22 @@ namespace trainyard::containers {
 namespace {
 
 constexpr std::string_view kParent = "trainyard";
-// an ordinary user's own processes, under v2
+// the group of an ordinary user's own processes, under v2
 constexpr std::string_view kOwnLeaf = "/trainyard.server";
 constexpr int kCpuPeriodMicroseconds = 100'000;  // the kernel's default
-// The kernel's default weight of a process or a group, and its maximum. v1, then v2.
+// the kernel's default weight of a process or a group, and its maximum: under v1 and under v2
 constexpr double kSharesOfCpu = 1024, kSharesMax = 262'144;
 constexpr double kWeightOfCpu = 100, kWeightMax = 10'000;
-// v1 hierarchies of the server's groups. cpuacct counts; freezer stops forks while processes are
-// killed. 35 For reading a group's list of processes; there are never more than pids_max lines.
+// v1 hierarchies of the server's groups; cpuacct measures usage, freezer prevents forks while
+// processes are killed
 constexpr std::string_view kControllers[] = {"cpu",  "cpuacct", "memory",
                                              "pids", "devices", "freezer"};
-// Reading a group's list of processes; more than pids_max lines never come.
+// limit of the list of processes of a group, which has at most pids_max lines
 constexpr size_t kProcessListBytesMax = 16 << 20;
-// rmdir fails with EBUSY for a moment after the end of the last process.
+// limit of retries: rmdir fails with EBUSY for a moment after the end of the last process
 constexpr int kRemoveTriesMax = 500;
 constexpr std::chrono::milliseconds kRemovePause{2};
-// Retries when the parent vanishes while a group is made below it.
+// limit of retries if the parent is removed while a group is made below it
 constexpr int kMakeTriesMax = 100;
 
 Result<void> write_value(const std::string& path, std::string_view value) {
@@ -58,7 +58,7 @@ std::optional<int64_t> read_number(const std::string& path) {
   return number ? std::optional(*number) : std::nullopt;
 }
 
-// Returns the number after `name` in a file of "name number" lines.
+// Returns the number after `name` in a file with lines "name number".
 std::optional<int64_t> read_member(const std::string& path, std::string_view name) {
   const auto text = os::read_file(path, 64 << 10);
   if (!text) return {};
@@ -76,7 +76,8 @@ Result<void> make_directory(const std::string& path) {
   return from_errno("making the cgroup " + path);
 }
 
-// The end of another container may remove the empty parent at any moment.
+// Makes a group. Retries, because the end of another container may remove the empty parent at any
+// time.
 Result<void> make_below_parent(const std::string& path) {
   const std::string parent = path.substr(0, path.rfind('/'));
   const bool parent_is_ours = parent.ends_with("/" + std::string(kParent));
@@ -94,17 +95,17 @@ Result<void> carry_out(const CgroupStep& step) {
       return make_below_parent(step.path);
     case CgroupStep::What::write:
       return write_value(step.path, step.value);
-    case CgroupStep::What::write_if_there:
+    case CgroupStep::What::write_if_exists:
       return os::exists(step.path) ? write_value(step.path, step.value) : ok();
-    case CgroupStep::What::write_if_we_may:
+    case CgroupStep::What::write_if_permitted:
       (void)write_value(step.path, step.value);
       return ok();
   }
   return ok();
 }
 
-// mknod alone is harmless; then read and write: null, zero, full, random, urandom, tty, console,
-// ptmx, pts.
+// Rules for devices.allow: mknod of all devices, which is harmless; read and write of null, zero,
+// full, random, urandom, tty, console, ptmx, pts.
 Result<std::vector<std::string>> device_rules(const std::vector<std::string>& devices) {
   std::vector<std::string> allowed = {"c *:* m",   "b *:* m",   "c 1:3 rwm",  "c 1:5 rwm",
                                       "c 1:7 rwm", "c 1:8 rwm", "c 1:9 rwm",  "c 5:0 rwm",
@@ -122,15 +123,15 @@ Result<std::vector<std::string>> device_rules(const std::vector<std::string>& de
   return allowed;
 }
 
-// When cpus are short, each container weighs as much as its share, and all of the server's together
-// as much as the whole machine; otherwise a hundred of their processes would weigh as much as one
-// other process.
+// Sets weights, which apply when cpus are scarce: each container has the weight of its share, and
+// all containers of the server together the weight of the whole machine. Without them a hundred
+// processes of containers would have the weight of one other process.
 void weigh(std::vector<CgroupStep>& steps, const std::string& directory, double cpus,
            double machine_cpus, const char* file, double of_cpu, double most) {
   const auto weight = [&](double count) {
     return std::to_string(std::llround(std::clamp(of_cpu * count, 2.0, most)));
   };
-  constexpr auto kWeigh = CgroupStep::What::write_if_we_may;
+  constexpr auto kWeigh = CgroupStep::What::write_if_permitted;
   steps.push_back({kWeigh, directory.substr(0, directory.rfind('/')) + file, weight(machine_cpus)});
   steps.push_back({kWeigh, directory + file, weight(cpus > 0 ? cpus : machine_cpus)});
 }
@@ -184,7 +185,7 @@ CgroupLayout parse_cgroup_layout(std::string_view mountinfo) {
         if (option != "rw" && option != "ro" && !option.starts_with("name=") &&
             !option.starts_with("release_agent="))
           hierarchy.controllers.emplace_back(option);
-      // The first mount of a hierarchy counts; later ones show the same tree.
+      // Uses the first mount of a hierarchy; later ones show the same tree.
       if (!hierarchy.controllers.empty() && !layout.with(hierarchy.controllers[0]))
         layout.hierarchies.push_back(std::move(hierarchy));
     }
@@ -205,11 +206,11 @@ CgroupLayout delegated_layout(const CgroupLayout& layout, std::string_view own_g
   delegated.mode = layout.mode;
   delegated.hybrid_unified = layout.hybrid_unified;
   for (const auto& hierarchy : layout.hierarchies) {
-    // The device controller is for root of the machine only; an ordinary user cannot open other
-    // devices anyway.
+    // Only root of the machine can use the device controller. An ordinary user cannot open other
+    // devices in any case.
     if (hierarchy.controllers == std::vector<std::string>{"devices"}) continue;
     for (const auto line : split(own_groups, '\n')) {
-      // 4:memory:/user.slice/user-1000.slice; v2: 0::/user.slice/..
+      // v1: 4:memory:/user.slice/user-1000.slice; v2: 0::/user.slice/..
       const auto members = split(line, ':');
       if (members.size() < 3) continue;
       const auto names = split(members[1], ',');
@@ -220,7 +221,7 @@ CgroupLayout delegated_layout(const CgroupLayout& layout, std::string_view own_g
                     std::find(names.begin(), names.end(), hierarchy.controllers[0]) != names.end();
       if (!this_one) continue;
       std::string group(line.substr(members[0].size() + members[1].size() + 2));
-      // If only a part of the hierarchy is mounted, paths still begin at the hierarchy's root.
+      // Paths start at the root of the hierarchy, even if only a part of it is mounted.
       if (hierarchy.root != "/") {
         if (group != hierarchy.root && !group.starts_with(hierarchy.root + "/")) break;
         group.erase(0, hierarchy.root.size());
@@ -237,7 +238,7 @@ CgroupLayout delegated_layout(const CgroupLayout& layout, std::string_view own_g
   return delegated;
 }
 
-CgroupLayout with_offered(CgroupLayout layout) {
+CgroupLayout with_offered_controllers(CgroupLayout layout) {
   for (auto& hierarchy : layout.hierarchies) {
     if (!hierarchy.unified) continue;
     const auto offered =
@@ -252,7 +253,7 @@ CgroupLayout with_offered(CgroupLayout layout) {
 const CgroupLayout& machine_cgroup_layout() {
   static const CgroupLayout layout = [] {
     const auto mountinfo = os::read_file("/proc/self/mountinfo", 16 << 20);
-    return mountinfo ? with_offered(parse_cgroup_layout(*mountinfo)) : CgroupLayout();
+    return mountinfo ? with_offered_controllers(parse_cgroup_layout(*mountinfo)) : CgroupLayout();
   }();
   return layout;
 }
@@ -266,10 +267,10 @@ const CgroupLayout& cgroup_layout() {
           return ::access(directory.c_str(), W_OK) == 0 &&
                  ::access((directory + "/cgroup.procs").c_str(), W_OK) == 0;
         });
-    // The root's controllers may not all be delegated.
+    // Not all controllers of the root may be delegated.
     for (auto& hierarchy : layout.hierarchies)
       if (hierarchy.unified) hierarchy.controllers.clear();
-    return with_offered(std::move(layout));
+    return with_offered_controllers(std::move(layout));
   }();
   return delegated;
 }
@@ -286,7 +287,7 @@ void move_to_leaf_cgroup(const std::vector<int>& processes) {
 
 std::string cgroup_name(std::string_view id, std::string_view directory) {
   while (directory.size() > 1 && directory.back() == '/') directory.remove_suffix(1);
-  // equal in all releases; a collision harms its own user only
+  // The hash must be equal in all releases. A collision harms only the user who causes it.
   const uint64_t hash = fnv1a(directory);
   char text[9];
   std::snprintf(text, sizeof text, "%08x", unsigned(hash ^ (hash >> 32)));
@@ -329,7 +330,7 @@ Result<std::vector<CgroupStep>> plan_cgroup(const CgroupLayout& layout, const st
     if (hierarchy.unified) {
       const std::string parent = path.substr(0, path.rfind('/'));
       steps.push_back({What::make, parent});
-      // Top down: a group has only the controllers that its parent enables.
+      // From the top down, because a group has only the controllers that its parent enables.
       for (const char* controller : {"+cpu", "+memory", "+pids"}) {
         if (!layout.with(controller + 1)) continue;
         steps.push_back(
@@ -348,14 +349,14 @@ Result<std::vector<CgroupStep>> plan_cgroup(const CgroupLayout& layout, const st
       weigh(steps, cpu, limits.cpus, machine_cpus, "/cpu.weight", kWeightOfCpu, kWeightMax);
     if (limits.memory_bytes > 0) {
       steps.push_back({What::write, memory + "/memory.max", bytes});
-      steps.push_back({What::write_if_there, memory + "/memory.swap.max", "0"});
+      steps.push_back({What::write_if_exists, memory + "/memory.swap.max", "0"});
     }
   } else {
     if (!cpu.empty())
       weigh(steps, cpu, limits.cpus, machine_cpus, "/cpu.shares", kSharesOfCpu, kSharesMax);
     if (limits.memory_bytes > 0) {
       steps.push_back({What::write, memory + "/memory.limit_in_bytes", bytes});
-      steps.push_back({What::write_if_there, memory + "/memory.memsw.limit_in_bytes", bytes});
+      steps.push_back({What::write_if_exists, memory + "/memory.memsw.limit_in_bytes", bytes});
     }
   }
   if (limits.pids_max > 0)
@@ -424,7 +425,7 @@ std::vector<int> Cgroup::processes() const {
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  // A process of another PID namespace shows as 0.
+  // A process of another PID namespace is listed as 0.
   std::erase(all, 0);
   return all;
 }
@@ -466,10 +467,10 @@ Result<void> Cgroup::kill(Duration at_most) const {
   for (bool first = true;; first = false) {
     if (processes().empty()) break;
     if (unified && write_value(directories_[0] + "/cgroup.kill", "1")) {
-      // Kills all of it at once, also processes that are being forked.
+      // Kills all processes at once, even those that are being forked.
     } else {
-      // Frozen first, so that forks cannot outrun the signals; then thawed, since frozen processes
-      // cannot die.
+      // Freezes the group, so that no process is forked after the signals, and thaws it again,
+      // because frozen processes cannot die.
       const bool frozen =
           !freezer.empty() && bool(write_value(freezer + "/freezer.state", "FROZEN"));
       for (const int process : processes()) ::kill(process, SIGKILL);

@@ -1,8 +1,8 @@
-// Makes, limits, counts, kills and removes the control groups of containers, under v1, hybrid and
-// v2 alike.
+// Makes, limits, measures, kills and removes the control groups of containers, under v1, hybrid and
+// v2.
 //
-// The server's groups lie below /trainyard in every hierarchy that it uses; those of an ordinary
-// user lie below the user's own group, where that was delegated. A group's name is the container's
+// The server's groups are below /trainyard in every hierarchy that it uses. Those of an ordinary
+// user are below the user's own group, if it was delegated. The name of a group is the container's
 // id and a short hash of its directory, so that two servers on one machine use different names.
 //
 // Threads: callable from anywhere; a Cgroup is immutable. Errors: denied (read-only or not
@@ -25,105 +25,106 @@ namespace trainyard::containers {
 enum class CgroupMode {
   none,
   v1,
-  hybrid,  // v1 controllers, and next to them a v2 hierarchy
+  hybrid,  // v1 controllers and a v2 hierarchy
   v2,
 };
 
-// One mounted hierarchy.
+// A mounted hierarchy.
 struct CgroupHierarchy {
   std::string path;                      // "/sys/fs/cgroup/memory"
-  std::vector<std::string> controllers;  // {"memory"}; for v2 all that it offers
+  std::vector<std::string> controllers;  // {"memory"}; v2: all controllers that it offers
   bool unified = false;
   std::string root = "/";  // the group that is visible at `path`
-  std::string base = {};   // below `path`: the parent of the server's groups
+  std::string base = {};   // path below `path` of the parent of the server's groups
 };
 
 struct CgroupLayout {
   CgroupMode mode = CgroupMode::none;
   std::vector<CgroupHierarchy> hierarchies;
-  // The hierarchy that has `controller`; null when none has.
+  // Returns the hierarchy that has `controller`; null if none has it.
   const CgroupHierarchy* with(std::string_view controller) const;
-  // The mount point of a hybrid machine's v2 hierarchy; "" elsewhere. crun refuses to start while
-  // it offers a controller.
+  // The mount point of the v2 hierarchy of a hybrid machine; otherwise "". crun does not start
+  // while it offers a controller.
   std::string hybrid_unified;
 };
 
-// Parses the text of /proc/self/mountinfo, which does not tell the controllers of a v2 hierarchy.
-// Pure.
+// Parses the text of /proc/self/mountinfo, which does not contain the controllers of a v2
+// hierarchy. Pure.
 CgroupLayout parse_cgroup_layout(std::string_view mountinfo);
-// Returns the part that was delegated to an ordinary user: below the groups that the user is in
-// (`own_groups`: the text of /proc/self/cgroup), where the user may make others. `writable` tells
-// this of a group's directory. Pure.
+// Returns the part of the layout that was delegated to an ordinary user: below the user's groups
+// (`own_groups` is the text of /proc/self/cgroup) in which the user may make groups. `writable`
+// returns true if the user may write in the directory of a group. Pure.
 CgroupLayout delegated_layout(const CgroupLayout& layout, std::string_view own_groups,
                               const std::function<bool(const std::string& directory)>& writable);
-// Adds the controllers of the v2 hierarchy, as cgroup.controllers of the parent of the server's
-// groups lists them.
-CgroupLayout with_offered(CgroupLayout layout);
-// The layout of this machine; read once.
+// Adds the controllers of the v2 hierarchy: those in cgroup.controllers of the parent of the
+// server's groups.
+CgroupLayout with_offered_controllers(CgroupLayout layout);
+// Returns the layout of this machine, which is read once.
 const CgroupLayout& machine_cgroup_layout();
-// The layout that the server uses: that of the machine, or the part that is delegated to its user.
+// Returns the layout that the server uses: that of the machine, or the part that is delegated to
+// its user.
 const CgroupLayout& cgroup_layout();
-// Moves these processes into a group next to the server's own: a v2 group with processes cannot
-// limit groups below it. Harmless elsewhere.
+// Moves these processes into a leaf group below their own, since a v2 group with processes cannot
+// limit groups below it. Does nothing in other modes.
 void move_to_leaf_cgroup(const std::vector<int>& processes);
 
 struct CgroupLimits {
-  double cpus = 0;                   // 0 = no limit
-  int64_t memory_bytes = 0;          // 0 = no limit
-  int64_t pids_max = 0;              // 0 = no limit
-  std::vector<std::string> devices;  // device files in addition to the harmless usual ones
+  double cpus = 0;                   // 0: no limit
+  int64_t memory_bytes = 0;          // 0: no limit
+  int64_t pids_max = 0;              // 0: no limit
+  std::vector<std::string> devices;  // device files in addition to harmless ones such as /dev/null
 };
 
-// One step of making a group, as text. The steps are carried out in order.
+// One step of making a group. The steps are carried out in order.
 struct CgroupStep {
   enum class What {
-    make,             // the directory
-    write,            // `value` to the file
-    write_if_there,   // if this kernel has such a file
-    write_if_we_may,  // weights: a group without a weight works as well
+    make,                // makes the directory
+    write,               // writes `value` to the file
+    write_if_exists,     // writes it, if this kernel has the file
+    write_if_permitted,  // writes a weight, which a group does not need
   };
   What what = What::make;
   std::string path;
   std::string value = {};
 };
-// Plans the steps. Errors: denied, naming the controller that the layout lacks. `machine_cpus`: the
-// cpus of the machine, which all of the server's groups share. `device_rules`: lines for v1's
-// devices.allow. Pure.
+// Plans the steps that make a group. `machine_cpus` are the cpus of the machine, which all groups
+// of the server share. `device_rules` are lines for v1's devices.allow. Errors: denied, with the
+// controller that the layout lacks. Pure.
 Result<std::vector<CgroupStep>> plan_cgroup(const CgroupLayout& layout, const std::string& name,
                                             const CgroupLimits& limits, double machine_cpus,
                                             const std::vector<std::string>& device_rules);
 std::vector<CgroupStep> plan_cpu_limit(const CgroupLayout& layout, const std::string& name,
                                        double cpus);
 
-// Returns the group's name: "j17a1-0.3f9a1c20".
+// Returns the name of a container's group: "j17a1-0.3f9a1c20".
 std::string cgroup_name(std::string_view id, std::string_view directory);
 
 class Cgroup {
  public:
-  // Makes the group and limits it. Errors: denied, naming the controller that cannot be limited.
+  // Makes a group and sets its limits. Errors: denied, with the controller that cannot be limited.
   static Result<Cgroup> make(const std::string& name, const CgroupLimits& limits,
                              const CgroupLayout& layout = cgroup_layout());
-  // Names a group that exists, at least partly. The layout must outlive it.
+  // Returns an existing group, which may be incomplete. Lifetime: the layout outlives it.
   static Cgroup named(const std::string& name, const CgroupLayout& layout = cgroup_layout());
-  // Names of all groups with the server's prefix.
+  // Returns the names of all groups of servers (below /trainyard).
   static std::vector<std::string> names();
 
-  // Limits its cpus from now on; 0 = no limit. Set after the other limits, since a tenth of a cpu
-  // would delay the start of a program by a second.
+  // Limits its cpus from now on; 0: no limit. Called after the container has started, since a tenth
+  // of a cpu would delay the start of a program by a second.
   Result<void> limit_cpus(double cpus) const;
 
-  // Files into which a process writes "0" to move itself in. (v1: `tasks`, which needs no lock over
-  // all processes; the caller must have one thread only.)
+  // Returns the files to which a process writes "0" to enter the group. (For v1 `tasks`, which
+  // needs no lock over all processes; the caller must have one thread.)
   const std::vector<std::string>& entrances() const { return entrances_; }
   bool exists() const;
   std::vector<int> processes() const;
-  // True after the memory limit killed a process of the group.
+  // Returns true if the memory limit has killed a process of the group.
   bool out_of_memory() const;
   std::optional<std::chrono::nanoseconds> cpu_used() const;
   std::optional<int64_t> memory_used() const;
-  // Kills every process of the group, also those that are being forked, and waits for their end.
+  // Kills every process of the group, even those that are being forked, and waits for their end.
   Result<void> kill(Duration at_most) const;
-  // Removes the directories. Requires: no process in it.
+  // Removes the directories of the group. Requires: it has no processes.
   Result<void> remove() const;
 
  private:
@@ -131,7 +132,7 @@ class Cgroup {
   const CgroupLayout* layout_ = nullptr;
   std::vector<std::string> directories_;
   std::vector<std::string> entrances_;
-  // The group's directory; "" where no hierarchy has that controller.
+  // Returns the directory of the group; "" if no hierarchy has this controller.
   std::string directory(std::string_view controller) const;
 };
 

@@ -11,9 +11,8 @@
 namespace trainyard::containers {
 namespace {
 
-// A tree of cgroup files, recorded: what the kernel's documentation of the interface
-// (cgroup-v2.rst, cgroup-v1/) shows, on a disk. Nothing in it reacts to writes; what would be
-// written is what plans say.
+// Makes a tree of cgroup files on a disk, as in the kernel's documentation (cgroup-v2.rst,
+// cgroup-v1/). It does not react to writes, so tests compare the steps of plans.
 using Files = std::map<std::string, std::string>;
 class Tree {
  public:
@@ -33,7 +32,7 @@ class Tree {
   os::TemporaryDirectory directory_;
 };
 
-// One step a line, without where the tree lies.
+// Returns one line for each step, without the path of the tree.
 std::string text_of(const std::vector<CgroupStep>& steps, const std::string& root) {
   static constexpr const char* kWhat[] = {"make", "write", "write if there", "write if we may"};
   std::string text;
@@ -75,7 +74,7 @@ TEST(CgroupLayout, ReadsTheControllersOfAV2Tree) {
   };
   for (const auto& each : cases) {
     const Tree tree(Files{{"cgroup.controllers", each.controllers}});
-    const auto layout = with_offered(parse_cgroup_layout(tree.mountinfo_of_v2()));
+    const auto layout = with_offered_controllers(parse_cgroup_layout(tree.mountinfo_of_v2()));
     ASSERT_EQ(layout.hierarchies.size(), 1u);
     EXPECT_EQ(layout.hierarchies[0].controllers, each.expected);
   }
@@ -85,7 +84,7 @@ struct DelegationCase {
   const char* what;
   std::string mountinfo, own;
   std::vector<std::string> writable;
-  std::vector<std::string> expected;  // directories in which ours would be made
+  std::vector<std::string> expected;  // directories in which the server's groups are made
 };
 
 void expect_delegated(const std::vector<DelegationCase>& cases) {
@@ -102,8 +101,8 @@ void expect_delegated(const std::vector<DelegationCase>& cases) {
   }
 }
 
-// The cgroup that systemd delegates to a user, and that of a login without systemd.
-TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPartOfV2) {
+// Tests the cgroup that systemd delegates to a user, and that of a login without systemd.
+TEST(CgroupLayout, FindsTheDelegatedPartOfV2) {
   const std::string v2 =
       "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
   const std::string part = "30 23 0:26 /docker/x /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n";
@@ -135,7 +134,7 @@ TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPartOfV2) {
   });
 }
 
-TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPartOfV1) {
+TEST(CgroupLayout, FindsTheDelegatedPartOfV1) {
   const std::string v1 =
       "35 31 0:31 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
       "36 31 0:32 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
@@ -160,9 +159,9 @@ TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPartOfV1) {
   });
 }
 
-TEST(CgroupPlan, HasTheStepsOfV2) {
+TEST(CgroupPlan, PlansV2) {
   const Tree tree(Files{{"cgroup.controllers", "cpuset cpu io memory pids\n"}});
-  const auto layout = with_offered(parse_cgroup_layout(tree.mountinfo_of_v2()));
+  const auto layout = with_offered_controllers(parse_cgroup_layout(tree.mountinfo_of_v2()));
   const auto steps = plan_cgroup(layout, "j1a1-0.1f", kLimits, 8, {"c 195:0 rwm"});
   ASSERT_TRUE(steps) << steps.error().message;
   EXPECT_EQ(text_of(*steps, tree.path()),
@@ -186,12 +185,12 @@ TEST(CgroupPlan, HasTheStepsOfV2) {
             std::vector<std::string>{tree.path() + "/trainyard/j1a1-0.1f/cgroup.procs"});
 }
 
-TEST(CgroupPlan, HasTheStepsOfV2BelowADelegatedGroup) {
+TEST(CgroupPlan, PlansV2BelowADelegatedGroup) {
   const Tree tree({{"user/me/cgroup.controllers", "memory pids\n"},
                    {"cgroup.controllers", "cpu memory pids\n"}});
-  const auto layout =
-      with_offered(delegated_layout(parse_cgroup_layout(tree.mountinfo_of_v2()), "0::/user/me\n",
-                                    [](const std::string&) { return true; }));
+  const auto layout = with_offered_controllers(
+      delegated_layout(parse_cgroup_layout(tree.mountinfo_of_v2()), "0::/user/me\n",
+                       [](const std::string&) { return true; }));
   const auto refused = plan_cgroup(layout, "x.1", kLimits, 8, {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::denied);
@@ -211,7 +210,7 @@ TEST(CgroupPlan, HasTheStepsOfV2BelowADelegatedGroup) {
             "write /user/me/trainyard/x.1/pids.max = 100\n");
 }
 
-TEST(CgroupPlan, HasTheStepsOfV1) {
+TEST(CgroupPlan, PlansV1) {
   const auto layout = parse_cgroup_layout(
       "35 31 0:31 / /c/memory rw,relatime - cgroup cgroup rw,memory\n"
       "36 31 0:32 / /c/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
@@ -237,11 +236,11 @@ TEST(CgroupPlan, HasTheStepsOfV1) {
             "write /cpu,cpuacct/trainyard/x.1/cpu.cfs_quota_us = 50000\n");
 }
 
-TEST(CgroupPlan, NamesTheControllerThatIsMissing) {
+TEST(CgroupPlan, NamesAMissingController) {
   struct Case {
     const char* offered;
     CgroupLimits limits;
-    const char* missing;  // "" = none
+    const char* missing;  // "": none
   } const cases[] = {
       {"cpu memory pids", kLimits, ""},  {"memory pids", kLimits, "'cpu'"},
       {"cpu pids", kLimits, "'memory'"}, {"cpu memory", kLimits, "'pids'"},
@@ -249,15 +248,16 @@ TEST(CgroupPlan, NamesTheControllerThatIsMissing) {
   };
   for (const auto& each : cases) {
     const Tree tree(Files{{"cgroup.controllers", each.offered}});
-    const auto steps = plan_cgroup(with_offered(parse_cgroup_layout(tree.mountinfo_of_v2())), "x.1",
-                                   each.limits, 1, {});
+    const auto steps =
+        plan_cgroup(with_offered_controllers(parse_cgroup_layout(tree.mountinfo_of_v2())), "x.1",
+                    each.limits, 1, {});
     EXPECT_EQ(bool(steps), *each.missing == 0) << each.offered;
     const std::string message = steps ? "" : steps.error().message;
     EXPECT_NE(message.find(each.missing), std::string::npos) << message;
   }
 }
 
-// The files of a group of v2 after a job that reached its memory limit.
+// Reads the files of a v2 group after a job that reached its memory limit.
 TEST(CgroupUse, IsReadFromV2) {
   const std::string group = "trainyard/x.1/";
   const Tree tree(
@@ -273,7 +273,7 @@ TEST(CgroupUse, IsReadFromV2) {
        {"trainyard/well.1/memory.events", "low 0\nhigh 0\nmax 3\noom 1\noom_kill 0\n"},
        {"trainyard/well.1/memory.current", "max\n"},
        {"trainyard/well.1/cpu.stat", "user_usec 1\n"}});
-  const auto layout = with_offered(parse_cgroup_layout(tree.mountinfo_of_v2()));
+  const auto layout = with_offered_controllers(parse_cgroup_layout(tree.mountinfo_of_v2()));
   const Cgroup full = Cgroup::named("x.1", layout), well = Cgroup::named("well.1", layout);
   EXPECT_TRUE(full.exists());
   EXPECT_EQ(full.processes(), (std::vector<int>{7, 812, 813}));

@@ -16,14 +16,14 @@
 namespace trainyard::containers {
 namespace {
 
-// The kernel takes programs of at most 4096 instructions of 8 bytes.
+// the kernel accepts programs of at most 4096 instructions of 8 bytes
 constexpr size_t kInstructionBytes = 8, kProgramBytesMax = 4096 * kInstructionBytes;
-// Programs of earlier runtimes and filters; beyond this, all are removed.
+// limit of cached programs of earlier runtimes and filters; beyond it all are removed
 constexpr size_t kProgramsMax = 16;
-// Changes whenever a library is installed, also the one by which the runtime compiles.
+// this file changes when any library is installed, such as the one with which the runtime compiles
 constexpr const char* kLibraries = "/etc/ld.so.cache";
 
-// Changes with the contents of the file.
+// Returns a text that changes with the content of the file.
 std::string version_of(const std::string& path) {
   struct stat status;
   if (::stat(path.c_str(), &status) != 0) return "absent";
@@ -41,7 +41,7 @@ std::string kernel_version() {
   return ::uname(&names) == 0 ? std::string(names.release) + " " + names.machine : "";
 }
 
-// True if no other user can have written in the directory.
+// Returns true if no other user can have written in the directory.
 bool is_ours_alone(const std::string& directory) {
   struct stat status;
   return ::lstat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
@@ -57,7 +57,7 @@ Result<void> keep(const std::string& container, const std::string& directory,
                   const std::string& path) {
   const std::string made = runtime_root() + "/" + container + "/" + kRuntimeFilter;
   const auto program = os::read_file(made, kProgramBytesMax);
-  // The container has ended, or the runtime keeps programs itself.
+  // No file: the container has ended, or the runtime itself caches programs.
   if (!program && program.error().kind == Kind::not_found) return {};
   if (!program) return program.error();
   if (!is_program(*program)) return corrupt("invalid program in " + made);

@@ -1,14 +1,14 @@
-// Keeps the program into which the runtime has compiled the filter of system calls, for the
-// containers that follow.
+// CompiledFilter caches the program into which the runtime compiles the filter of system calls.
 //
-// The runtime compiles the filter of each container, always to the same program, which takes a
-// ninth of a container's start. The program of the first container is copied to the run directory,
-// where only root of the machine can write, and later containers get it by an annotation of the
-// runtime. A program belongs to one filter and to the installed runtime, libraries and kernel:
-// after an upgrade of any of these, the first container compiles again.
+// The runtime would compile the filter of each container to the same program, which takes a ninth
+// of the start of a container. The program of the first container is therefore copied to the run
+// directory, where only root of the machine can write, and is passed to later containers by an
+// annotation of the runtime. A program belongs to one filter and to the installed runtime,
+// libraries and kernel: after an upgrade of any of these, the next container compiles the filter
+// again.
 //
-// Threads: callable from anywhere, in several processes at a time. Errors: none; a program that is
-// missing, or that others could have written, is compiled again.
+// Threads: callable from anywhere, in several processes at a time. Errors: none; if the program is
+// missing, or other users could have written it, the filter is compiled again.
 #pragma once
 
 #include <string>
@@ -18,18 +18,19 @@
 
 namespace trainyard::containers {
 
-// The name under which the runtime takes a program, in base64.
+// The annotation by which the runtime accepts a program, in base64.
 constexpr const char* kFilterAnnotation = "run.oci.seccomp_bpf_data";
 
-// The place of one filter's program. `runtime`: the path of the program that compiles it.
+// The cache entry of one filter.
 class CompiledFilter {
  public:
+  // `runtime` is the path of the runtime that compiles the filter.
   CompiledFilter(const Json& filter, const std::string& runtime,
                  std::string directory = run_directory() + "/filters");
 
-  // Returns the program; "" if none is kept.
+  // Returns the program; "": it is not cached.
   std::string read() const;
-  // Stores the program of a container that runs and had to compile it.
+  // Stores the program of a running container that had to compile it.
   void store(const std::string& container) const;
 
  private:

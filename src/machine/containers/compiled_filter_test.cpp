@@ -22,7 +22,7 @@ class CompiledFilters : public testing::Test {
   std::string container() const { return "filter-test-" + std::to_string(::getpid()); }
   std::string programs() const { return directory_.path() + "/filters"; }
   CompiledFilter of(const Json& filter) const { return {filter, runtime_, programs()}; }
-  // Writes what the runtime leaves of a container.
+  // Writes the files that the runtime leaves of a container.
   bool compile(const std::string& program) const {
     const std::string state = runtime_root() + "/" + container();
     return os::make_directories(state, 0700) &&
@@ -33,7 +33,7 @@ class CompiledFilters : public testing::Test {
   const std::string runtime_ = directory_.path() + "/runtime";
 };
 
-TEST_F(CompiledFilters, AreKeptForThatFilterOnly) {
+TEST_F(CompiledFilters, AreCachedPerFilter) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   EXPECT_EQ(of({{"a", 1}}).read(), "");
   ASSERT_TRUE(compile(kProgram));
@@ -51,7 +51,7 @@ TEST_F(CompiledFilters, AreCompiledAgainByAnotherRuntime) {
   EXPECT_EQ(of({}).read(), "");
 }
 
-TEST_F(CompiledFilters, AreNotReadWhereOthersCouldWrite) {
+TEST_F(CompiledFilters, AreNotReadIfOtherUsersCouldWriteThem) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   ASSERT_TRUE(compile(kProgram));
   of({}).store(container());
@@ -63,7 +63,7 @@ TEST_F(CompiledFilters, AreNotReadWhereOthersCouldWrite) {
   EXPECT_EQ(of({}).read(), "");
 }
 
-TEST_F(CompiledFilters, AreWholeInstructions) {
+TEST_F(CompiledFilters, MustBeWholeInstructions) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   for (const std::string& program :
        {std::string(), std::string(7, 'p'), std::string(8 * 4097, 'p')}) {
@@ -73,7 +73,7 @@ TEST_F(CompiledFilters, AreWholeInstructions) {
   }
 }
 
-TEST_F(CompiledFilters, FiltersOfFormerRuntimesAreRemoved) {
+TEST_F(CompiledFilters, OfEarlierRuntimesAreRemoved) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   ASSERT_TRUE(compile(kProgram));
   for (int number = 0; number < 40; ++number) {
@@ -85,7 +85,7 @@ TEST_F(CompiledFilters, FiltersOfFormerRuntimesAreRemoved) {
   EXPECT_LE(names->size(), 16U);
 }
 
-TEST_F(CompiledFilters, AreNotNeededWhereTheRuntimeLeavesNone) {
+TEST_F(CompiledFilters, MayBeMissing) {
   of({}).store(container());
   EXPECT_EQ(of({}).read(), "");
 }

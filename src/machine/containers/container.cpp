@@ -44,15 +44,15 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-// The runtime needs some 20 ms; a machine that swaps, or a cold disk, seconds.
+// the runtime needs about 20 ms; with a cold disk or a machine that swaps, seconds
 constexpr std::chrono::seconds kStartMax{60};
-// SIGKILL to PID 1 ends its PID namespace at once, unless the kernel is writing a core file or
-// waits for a disk.
+// SIGKILL to PID 1 ends its PID namespace at once, unless the kernel writes a core file or waits
+// for a disk
 constexpr Duration kKillMax = 10s;
 constexpr size_t kRuntimeLogBytesMax = 64 << 10;
 
-// A directory of the machine over which each container's mount namespace mounts its stage. Every
-// user may search the directories above it.
+// The directory of the machine over which each container's mount namespace mounts its stage. All
+// users may search its parents.
 std::string stage_path() { return run_directory() + "/stage"; }
 constexpr size_t kMountinfoBytesMax = 16 << 20;
 
@@ -60,7 +60,7 @@ int to_exit_code(const siginfo_t& info) {
   return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
-// The last lines of the runtime's log.
+// Returns the last lines of the runtime's log.
 std::string runtime_message(const std::string& directory) {
   const auto text = os::read_file(directory + "/" + kRuntimeLog, kRuntimeLogBytesMax);
   return text ? to_utf8(trim(*text)) : "";
@@ -125,7 +125,7 @@ class CrunContainer final : public Container {
     runtime_ = std::move(runtime);
   }
 
-  // Waits until the first process is about to run: until its number arrives in the pipe.
+  // Waits until the first process is about to run, when its number arrives in the pipe.
   Result<void> await_start(const os::File& process_pipe) {
     const auto deadline = Steady::now() + kStartMax;
     for (;;) {
@@ -143,7 +143,7 @@ class CrunContainer final : public Container {
               got > 0 ? parse_int(trim({text, size_t(got)})) : Result<int64_t>(not_found(""));
           number && *number > 0) {
         first_process_ = os::File(int(::syscall(SYS_pidfd_open, pid_t(*number), 0)));
-        // The number may belong to another process by now, if the first process has already ended.
+        // If the first process has already ended, the number may belong to another process now.
         if (first_process_ && parent_of(int(*number)) != runtime_process_) first_process_.close();
         return os::write_file(directory_ + "/" + kProcessFile, std::to_string(*number), 0600);
       }
@@ -187,7 +187,7 @@ class CrunContainer final : public Container {
 
   std::vector<std::string> withheld() const override { return withheld_; }
   const Cgroup& cgroup() const { return cgroup_; }
-  // Before start_container returns.
+  // Called before start_container() returns.
   void withhold(std::string notice) { withheld_.push_back(std::move(notice)); }
   bool out_of_memory() const override { return cgroup_.out_of_memory(); }
   Result<ContainerUsage> usage() override {
@@ -210,8 +210,8 @@ class CrunContainer final : public Container {
     do
       waited = ::waitid(idtype_t(3) /* P_PIDFD */, unsigned(runtime_.descriptor()), &info, WEXITED);
     while (waited != 0 && errno == EINTR);
-    // The runtime itself was killed (by the memory limit, by an operator): its container must not
-    // run on unwatched.
+    // The runtime was killed by the memory limit or an operator. Its container must end, since it
+    // is no longer supervised.
     if (waited != 0 || info.si_code != CLD_EXITED) kill_all();
     exit_ = ContainerExit{waited == 0 ? to_exit_code(info) : 255, cgroup_.out_of_memory(),
                           waited != 0 || info.si_code != CLD_EXITED};
@@ -221,15 +221,15 @@ class CrunContainer final : public Container {
   const std::string layer_directory_;
   const std::string cgroup_name_;
   const Cgroup cgroup_;
-  std::vector<std::string> withheld_;  // immutable after start_container returned
+  std::vector<std::string> withheld_;  // immutable after start_container() has returned
   pid_t runtime_process_ = -1;
   os::File runtime_;
-  os::File first_process_;  // set before start_container returns, immutable after
+  os::File first_process_;  // set before start_container() returns, then immutable
   std::optional<ContainerExit> exit_;
 };
 
-// Copies the whole image as the container's root, if the overlay over an image is refused. Slow,
-// but correct.
+// Copies the whole image as the container's root, if the kernel rejects an overlay. Slow, but
+// correct.
 Result<void> copy_image(const std::string& image_root, const std::string& directory) {
   const std::string copy = directory + "/" + kCopyDirectory;
   TRY(os::remove_all(copy));
@@ -237,7 +237,8 @@ Result<void> copy_image(const std::string& image_root, const std::string& direct
   return ok();
 }
 
-// The runtime writes to this path, and the writer is noticed at once.
+// Makes the FIFO to which the runtime writes the process number, so that this process is woken at
+// once.
 Result<os::File> make_process_pipe(const std::string& directory) {
   const std::string path = directory + "/" + kProcessPipe;
   if (::mkfifo(path.c_str(), 0600) != 0) return from_errno("making " + path);
@@ -248,13 +249,14 @@ Result<os::File> make_process_pipe(const std::string& directory) {
 
 Result<void> make_stage() {
   TRY(os::make_directories(stage_path(), 0755));
-  // Whatever the umask is: root of a container searches there.
+  // Sets the mode independently of the umask, because root of a container searches this directory.
   for (const auto& path : {stage_path(), run_directory()})
     if (::chmod(path.c_str(), 0755) != 0) return from_errno("opening " + path);
   return ok();
 }
 
-// With all its limits, or, in a rootless sandbox, with those that were delegated to the user.
+// Makes the cgroup with all limits or, in a rootless sandbox, with those that were delegated to the
+// user.
 Result<Cgroup> make_cgroup(const std::string& name, ContainerSpec& spec,
                            std::vector<std::string>& withheld) {
   CgroupLimits limits{spec.cpus, spec.memory_bytes, spec.pids_max, spec.devices};
@@ -276,7 +278,7 @@ Result<Cgroup> make_cgroup(const std::string& name, ContainerSpec& spec,
         "): the server runs as an ordinary user, to whom no cgroup for it was delegated");
   auto made = Cgroup::make(name, limits);
   if (made) return made;
-  // Delegated in name only: under v2, in a group with other processes.
+  // The controller is listed but cannot be used: under v2, in a group with other processes.
   spec.pids_max_by_user = may_limit_processes_by_user(spec.pids_max);
   withheld = {std::string("this job's share is not enforced (cpus, memory") +
               (spec.pids_max_by_user ? "" : ", processes") + "): " + made.error().message};
@@ -285,17 +287,17 @@ Result<Cgroup> make_cgroup(const std::string& name, ContainerSpec& spec,
   return Cgroup::named(name, none);
 }
 
-// The ids of one container, and how its mounts are mapped to them.
+// The ids of one container, and the namespaces that map its mounts to them.
 struct Ids {
-  std::optional<IdRange> range;  // none: it has no user namespace
+  std::optional<IdRange> range;  // unset: it has no user namespace
   os::File user_namespace;
-  std::vector<os::File> of_identities;   // open as long as the plan is used
+  std::vector<os::File> of_identities;   // open while the plan is used
   std::vector<int> identity_namespaces;  // by the index of each mount; -1: without an identity
   bool shifted() const { return range && range->shifted(); }
 };
 
-// Runs the container without a user namespace, if its spec allows that: as root without any
-// capability (docs/decisions).
+// Makes the container run without a user namespace, if its spec permits that: as root without
+// capabilities (docs/decisions).
 Result<void> give_up_user_namespace(const ContainerSpec& spec, const std::string& why, Ids& ids,
                                     CrunContainer& container) {
   if (!spec.best_effort_isolation)
@@ -312,8 +314,8 @@ Result<void> give_up_user_namespace(const ContainerSpec& spec, const std::string
   return ok();
 }
 
-// Maps mounts with an identity: its files show the container's first user, all others the overflow
-// user.
+// Maps mounts with an identity: files of the identity show the container's first user, all other
+// files the overflow user.
 Result<void> map_identities(const ContainerSpec& spec, Ids& ids) {
   if (!ids.shifted()) return ok();
   std::vector<std::pair<PosixIdentity, int>> known;
@@ -338,7 +340,7 @@ Result<void> map_identities(const ContainerSpec& spec, Ids& ids) {
   return ok();
 }
 
-// Tells file systems that cannot be mapped their owner.
+// Sets the owner of file systems that cannot be mapped.
 Result<void> set_owners(const ContainerSpec& spec, const Ids& ids) {
   const uint32_t first = ids.shifted() ? ids.range->first : 0;
   for (const auto& each : spec.mounts)
@@ -380,7 +382,7 @@ Result<void> prepare_root(const ContainerSpec& spec, const std::string& name, Ro
   remove_what_we_made(spec.directory, layer_directory_of(spec));
   if (kind == RootKind::copy) TRY(copy_image(spec.image_root, spec.directory));
   TRY(os::make_directories(runtime_root(), 0700));
-  TRY(os::remove_all(runtime_root() + "/" + name));  // of a killed predecessor
+  TRY(os::remove_all(runtime_root() + "/" + name));  // left by a killed predecessor
   if (kind == RootKind::overlay)
     for (const char* layer : {kUpperDirectory, kWorkDirectory})
       TRY(os::make_directories(layer_directory_of(spec) + "/" + layer, 0755));
@@ -389,12 +391,13 @@ Result<void> prepare_root(const ContainerSpec& spec, const std::string& name, Ro
 
 // Writes the runtime's configuration. `program`: the compiled filter; "": the runtime compiles it.
 Result<void> write_config(const ContainerSpec& spec, Json config, const std::string& program) {
-  // The filter stays in the configuration, for runtimes that do not know the annotation.
+  // Keeps the filter in the configuration, for runtimes that do not support the annotation.
   if (!program.empty()) config["annotations"] = {{kFilterAnnotation, to_base64(program)}};
   return os::write_file(spec.directory + "/" + kConfigFile, dump(config), 0600);
 }
 
-// Limits the container, whose record is written. Removes the record on failure.
+// Makes and limits the container's cgroup after its record was written. Removes the record on
+// failure.
 Result<std::unique_ptr<CrunContainer>> make_limited(const std::string& name, ContainerSpec& spec) {
   std::vector<std::string> withheld;
   raise_limits(spec.limits, withheld);
@@ -414,12 +417,12 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted,
     return denied("starting a container: only root of the machine or of a user namespace may");
   const std::string runtime = TRY(find_runtime());
   ContainerSpec spec = wanted;
-  // In a rootless sandbox nothing is mapped, and mounts below others cannot be separated from them.
+  // In a rootless sandbox nothing is mapped, and mounts below others cannot be bound separately.
   if (!in_rootless_sandbox())
     spec.mounts = with_mounts_below(wanted.mounts,
                                     TRY(os::read_file("/proc/self/mountinfo", kMountinfoBytesMax)));
-  // The view of this machine's system does not change while a container runs; an upgrade shows at
-  // the next start.
+  // The container's view of this machine's system does not change while it runs; an upgrade is
+  // visible after the next start.
   const auto system = spec.image_root.empty() ? system_entries() : std::vector<SystemEntry>();
   const Stage stage{stage_path()};
   const Json filter = TRY(make_system_call_filter(
@@ -457,7 +460,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted,
     container->runs(begun.process, std::move(begun.ended));
     auto started = container->await_start(process_pipe);
     if (started) break;
-    // The runtime's message may have its cause in the image, so the machine is checked directly.
+    // The image may be the cause of the runtime's message, so the machine itself is checked.
     const auto lets = ids.shifted() ? try_user_namespace() : ok();
     if (lets) return std::move(started).error();
     TRY(give_up_user_namespace(spec, lets.error().message, ids, *container));
@@ -479,7 +482,7 @@ Result<void> remove_containers_in(const std::string& directory) {
   if (const auto names = os::list_directory(directory))
     for (const auto& name : *names) directories.push_back(directory + "/" + name);
   for (const auto& name : Cgroup::names()) {
-    // For any id: the name's end depends on the directory alone.
+    // Matches any id: the suffix of the name depends only on the directory.
     const std::string_view id = std::string_view(name).substr(0, name.rfind('.'));
     for (const auto& candidate : directories)
       if (cgroup_name(id, candidate) == name)

@@ -18,7 +18,8 @@ namespace {
 
 using What = PlanStep::What;
 
-// True if mount `index` was part of an earlier one, mounted somewhere below that one's source.
+// Returns true if mount `index` was included with an earlier one, because it is below that one's
+// source.
 bool came_along(const std::vector<Mount>& mounts, size_t index) {
   const Mount& each = mounts[index];
   for (size_t i = 0; i < index; i++) {
@@ -34,8 +35,8 @@ bool came_along(const std::vector<Mount>& mounts, size_t index) {
 
 constexpr unsigned kHarmless = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
-// Attaches a mount of `source`, alone or with the mounts below it, with the attributes, at
-// `target`. 0 or an error number.
+// Attaches a mount of `source`, with or without the mounts below it, with these attributes at
+// `target`. Returns 0 or an error number.
 int attach(const char* source, const char* target, uint64_t attributes, int user_namespace,
            bool with_all_below = false) {
   const unsigned deep = with_all_below ? AT_RECURSIVE : 0;
@@ -66,15 +67,15 @@ bool enter_network(const char* network_namespace) {
   return file >= 0 && ::setns(file, CLONE_NEWNET) == 0 && ::close(file) == 0;
 }
 
-// The machine's memory: /dev/mem, kmem, port, kmsg, oldmem.
+// Returns true for devices of the machine's memory: /dev/mem, kmem, port, kmsg, oldmem.
 bool is_machine_memory(dev_t device) {
   const unsigned minor_number = minor(device);
   return major(device) == 1 && (minor_number == 1 || minor_number == 2 || minor_number == 4 ||
                                 minor_number == 11 || minor_number == 12);
 }
 
-// A container gets whole devices only: no link, which may lead to any file; no disk, whose blocks
-// are the machine's files; no part of a GPU that others use as well.
+// Checks a device for a container. Not allowed: a link, which may lead to any file; a disk, whose
+// blocks are the machine's files; a part of a GPU that others use too.
 Result<void> check_device(const std::string& path) {
   struct stat status;
   if (::lstat(path.c_str(), &status) != 0)
@@ -93,7 +94,7 @@ Result<void> check_device(const std::string& path) {
 std::string runtime_root() { return run_directory() + "/runtime"; }
 
 bool can_map(const std::string& path, int user_namespace) {
-  // A bind onto itself; it ends with the mount namespace.
+  // Binds the directory onto itself; the mount ends with the mount namespace.
   errno = attach(path.c_str(), path.c_str(), 0, user_namespace);
   return errno == 0;
 }
@@ -109,7 +110,8 @@ int ChildPlan::carry_out(size_t index) const {
       well = enter_cgroup(first);
       break;
     case What::private_mounts:
-      // Slave rather than private: an unmount on the machine then does not fail because of us.
+      // Slave instead of private, so that unmounts on the machine do not fail because of this
+      // namespace.
       well = ::unshare(CLONE_NEWNS) == 0 &&
              ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
       break;
@@ -182,7 +184,8 @@ Error ChildPlan::explain(size_t index, int error_number) const {
 
 namespace {
 
-// The root of a runtime: a tmpfs with directories, links and binds of the machine's own system.
+// Plans the root of a container without an image: a tmpfs with directories, links and binds of the
+// machine's system.
 void add_system_root(ChildPlan& plan, const Bundle& bundle, const std::string& root, bool shifted) {
   plan.add({What::mount_tmpfs, root, "mode=0755," + tmpfs_limits(bundle.root_bytes)});
   plan.add({What::give, root});
@@ -199,8 +202,8 @@ void add_system_root(ChildPlan& plan, const Bundle& bundle, const std::string& r
         plan.add({What::make_link, path, step.target});
         break;
       case RootStep::Kind::bind:
-        // Not by the container's ids: its root has the rights of root over its own files only, and
-        // files of this machine that only root may read stay unreadable.
+        // Not mapped to the container's ids: its root has rights only over its own files, so files
+        // of this machine that only root may read stay unreadable.
         plan.add({in_rootless_sandbox() ? What::bind_all : What::bind, path, step.target,
                   MOUNT_ATTR_RDONLY | kHarmless});
         continue;
@@ -220,8 +223,8 @@ void add_overlay(ChildPlan& plan, const ContainerSpec& spec, const Stage& stage,
   plan.add({What::mount_overlay, stage.root(),
             "lowerdir=" + lower + ",upperdir=" + layer_directory_of(spec) + "/" + kUpperDirectory +
                 ",workdir=" + layer_directory_of(spec) + "/" + kWorkDirectory +
-                // The overlay's marks of removed files: in attributes that only root of the machine
-                // has, or in others.
+                // The overlay marks removed files in attributes that only root of the machine may
+                // set, or (userxattr) in others.
                 (in_rootless_sandbox() ? ",userxattr" : ""),
             0, true});
 }
@@ -244,9 +247,8 @@ Result<void> add_mounts(ChildPlan& plan, const ContainerSpec& spec, const Stage&
   for (size_t i = 0; i < spec.mounts.size(); i++) {
     const Mount& each = spec.mounts[i];
     if (each.source.empty()) continue;
-    // A read-only mount works with the overflow user's rights; a writable one needs an owner in the
-    // container. An included mount may be of a FUSE file system and the like, which cannot be
-    // mapped.
+    // A read-only mount works with the rights of the overflow user; a writable one needs an owner
+    // in the container. Included mounts may be of file systems that cannot be mapped, such as FUSE.
     const What what = in_rootless_sandbox()                          ? What::bind_all
                       : !shifted || each.set_owner                   ? What::bind
                       : each.read_only || came_along(spec.mounts, i) ? What::bind_mapped_or_not
@@ -272,9 +274,9 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
   const bool shifted = ids && ids->shifted();
   for (const auto& entrance : cgroup.entrances()) plan.add({What::enter_cgroup, entrance});
   plan.add({What::private_mounts});
-  // crun starts on pure v1 or pure v2 only; nothing changes outside our namespace.
+  // crun starts only on pure v1 or pure v2. Nothing changes outside of this namespace.
   if (const std::string& unified = cgroup_layout().hybrid_unified; !unified.empty()) {
-    // A namespace of fewer rights cannot unmount the mounts of one of more, but may cover them.
+    // A namespace cannot unmount the mounts of a namespace with more rights, but it can cover them.
     if (in_rootless_sandbox())
       plan.add({What::mount_tmpfs, unified.substr(0, unified.rfind('/')), "mode=0755,size=4k"});
     else

@@ -17,8 +17,8 @@
 namespace trainyard::containers {
 namespace {
 
-// "PID START IDS": the first of its ids. Release 0.1.0 wrote the same. A later form begins with
-// 'v'.
+// A record is "PID START IDS", where IDS is the first id, as in release 0.1.0. A later form will
+// start with 'v'.
 constexpr char kLaterForm = 'v';
 
 std::string record_path(const std::string& name) { return run_directory() + "/containers/" + name; }

@@ -1,7 +1,8 @@
-// Records the starter and the ids of each container: a file for each, by the name of its cgroup. A
-// sweep reads them.
+// Records the starter and the ids of each container in a file with the name of its cgroup, which
+// sweep_containers() reads.
 //
-// Threads: callable from anywhere; one container by one caller at a time. Errors: those of files.
+// Threads: callable from anywhere, for one container by one caller at a time. Errors: those of
+// files.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +12,18 @@
 
 namespace trainyard::containers {
 
-// Writes the starter alone, so that its claim of ids does not look like that of a dead process; the
-// ids are added before there is anything to sweep.
+// Writes a record with the starter only. It exists before ids are claimed, so that the claim is not
+// regarded as that of a dead process. add_ids() adds the ids before the container exists.
 Result<void> write_record(const std::string& name);
 Result<void> add_ids(const std::string& name, uint32_t first_id);
-// Removes the record and the runtime's state. The ids are free for others once no process of the
-// container runs.
+// Removes the record and the state of the runtime. The ids are free for others once no process of
+// the container runs.
 void remove_record(const std::string& name);
 
-// True while the process that started the container of this cgroup runs, and for records of later
-// releases, which cannot be read. False without a record.
+// Returns true while the process that started the container of this cgroup runs, and for records of
+// later releases, which cannot be read; false without a record.
 bool starter_is_alive(const std::string& name);
-// True if there is a record or a cgroup.
+// Returns true if there is a record or a cgroup.
 bool has_container(const std::string& name);
 
 }  // namespace trainyard::containers

@@ -76,7 +76,7 @@ class RealContainer : public testing::Test {
       all.append(buffer, size_t(got));
     return all;
   }
-  // Runs to its end.
+  // Runs the container to its end.
   ContainerExit run(const std::string& script) {
     auto container = start(script);
     EXPECT_TRUE(container) << container.error().message;
@@ -87,7 +87,8 @@ class RealContainer : public testing::Test {
     return exit && *exit ? **exit : ContainerExit{};
   }
 
-  // A directory of a file system that no kernel maps to other ids; gone with the test.
+  // Makes a directory of a file system that no kernel maps to other ids; it is removed with the
+  // test.
   std::string make_unmappable() {
     const std::string path = directory_ + "/unmappable";
     EXPECT_TRUE(os::make_directories(path));
@@ -170,7 +171,7 @@ TEST_F(RealContainer, ForwardsSignals) {
   EXPECT_EQ((*exit)->code, 7);
 }
 
-TEST_F(RealContainer, EndsWithItsFirstProcessAndIsKilledWhole) {
+TEST_F(RealContainer, EndsWithItsFirstProcessAndAllOthersAreKilled) {
   auto container = start("sleep 1000 & sleep 1000 & echo ready; wait");
   ASSERT_TRUE(container) << container.error().message;
   char byte;
@@ -251,13 +252,13 @@ TEST_F(RealContainer, GivesRootTheRightsThatPackagesExpect) {
   EXPECT_EQ(text_,
             "1000:1001\n1000\nCapPrm:\t00000000a00405fb\nCapBnd:\t00000000a00405fb\nNoNewPrivs:"
             "\t1\nSeccomp:\t2\n");
-  // Here it is the same user: what is uploaded is read as it is, and nothing has to be given back.
+  // On the machine it is the same user, so uploads can read the files without changing their owner.
   struct stat status;
   ASSERT_EQ(::stat((directory_ + "/ml/file").c_str(), &status), 0);
   EXPECT_EQ(status.st_uid, 1000u);
 }
 
-TEST_F(RealContainer, HasIdsOfItsOwn) {
+TEST_F(RealContainer, HasItsOwnIds) {
   auto container = start("cat /proc/self/uid_map; sleep 1000");
   ASSERT_TRUE(container) << container.error().message;
   char text[128] = {};
@@ -298,7 +299,7 @@ TEST_F(RealContainer, SharesAnImageWithoutChangingIt) {
   EXPECT_FALSE(os::exists(image + "/home/user/file"));
 }
 
-TEST_F(RealContainer, FailsRatherThanRunWithoutAUserNamespace) {
+TEST_F(RealContainer, FailsIfNoUserNamespaceIsPermitted) {
   spec_.mounts = {{make_unmappable(), "/data", false}};
   const auto container = start("true");
   ASSERT_FALSE(container) << "it runs as root of this machine";
@@ -321,7 +322,8 @@ TEST_F(RealContainer, ReportsThatItRunsWithoutAUserNamespaceAtBestEffort) {
 }
 
 TEST_F(RealContainer, ProgramsCannotProvokeTheLossOfTheUserNamespace) {
-  // The runtime's log says "Permission denied" of a program that only root of this machine may run.
+  // The log of the runtime contains "Permission denied" for a program that only root of this
+  // machine may run.
   const std::string folder = make_unmappable();
   ASSERT_TRUE(
       os::write_file(folder + "/program", "#!/bin/sh\necho ran as root of the machine\n", 0700));
@@ -369,7 +371,7 @@ TEST_F(RealContainer, GivesDevicesByName) {
   EXPECT_EQ(text_.find("vda"), std::string::npos) << text_;
 }
 
-TEST_F(RealContainer, GivesWholeDevicesAndNothingElse) {
+TEST_F(RealContainer, AcceptsOnlyWholeDevices) {
   const std::string name = "/dev/trainyard-test-" + std::to_string(::getpid());
   ASSERT_EQ(::symlink("/etc/shadow", (name + "-link").c_str()), 0);
   ASSERT_EQ(::mknod((name + "-disk").c_str(), S_IFBLK | 0600, makedev(7, 250)), 0);
@@ -400,7 +402,7 @@ TEST_F(RealContainer, IsSweptWhenItsStarterIsKilled) {
   ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
   const Cgroup cgroup = Cgroup::named(cgroup_name(spec_.id, spec_.directory));
   EXPECT_FALSE(cgroup.processes().empty());
-  // Another test may have swept it before us.
+  // Another test may have swept it already.
   ASSERT_TRUE(sweep_containers());
   EXPECT_TRUE(cgroup.processes().empty());
   EXPECT_FALSE(cgroup.exists());
@@ -408,7 +410,7 @@ TEST_F(RealContainer, IsSweptWhenItsStarterIsKilled) {
   EXPECT_FALSE(os::exists(spec_.directory));
 }
 
-TEST_F(RealContainer, IsLeftAloneBySweepsWhileItsStarterLives) {
+TEST_F(RealContainer, IsNotSweptWhileItsStarterRuns) {
   auto container = start("sleep 1000");
   ASSERT_TRUE(container) << container.error().message;
   ASSERT_TRUE(sweep_containers());
@@ -419,7 +421,8 @@ TEST_F(RealContainer, IsLeftAloneBySweepsWhileItsStarterLives) {
   EXPECT_FALSE(Cgroup::named(cgroup_name(spec_.id, spec_.directory)).exists());
 }
 
-// A program that tries to escape: as root inside, with every number of the system call table.
+// A program that tries to escape as root of the container, with every number of the system call
+// table.
 constexpr const char* kHostile = R"(
 import ctypes, errno, glob, os, platform, resource, socket
 libc = ctypes.CDLL(None, use_errno=True)
@@ -509,12 +512,12 @@ attempt('nice', lambda: os.nice(-5) < 0 and 'nice')
 print('attempts over', flush=True)
 )";
 
-TEST_F(RealContainer, RefusesAHostileProgram) {
+TEST_F(RealContainer, ConfinesAHostileProgram) {
   if (!os::exists("/usr/bin/python3")) GTEST_SKIP() << "needs python3";
   ASSERT_TRUE(os::make_directories(directory_ + "/ml"));
   spec_.mounts = {{directory_ + "/ml", "/opt/ml", false}};
   spec_.arguments = {"/usr/bin/python3", "-c", kHostile};
-  // The second with the filter that is kept of the first, if of no other.
+  // The second run uses the cached filter of the first.
   for (int i = 0; i < 2; i++) {
     auto container = start_program();
     ASSERT_TRUE(container) << container.error().message;

@@ -36,19 +36,19 @@ namespace trainyard::containers {
 namespace {
 
 constexpr size_t kConfigBytesMax = 16 << 20;
-// The common prefix of this process's own files.
+// Returns the common prefix of the names of this process's files.
 constexpr const char* kProcessConfig = ".json";
 constexpr const char* kProcessNumber = ".pid";
-// the runtime takes some 20 ms, unless the machine is busy
+// the runtime needs about 20 ms, unless the machine is busy
 constexpr std::chrono::seconds kConsoleWait{10};
 constexpr int kPollMilliseconds = 20;
-constexpr size_t kRuntimeMessageBytesMax = 4 << 10;  // of the message of a failed runtime
+constexpr size_t kRuntimeMessageBytesMax = 4 << 10;  // limit of the message of a failed runtime
 constexpr std::chrono::milliseconds kFinishTimeout{
     500};  // for programs that react to the end of their terminal
 
 struct Ends {
-  os::File ours_in, ours_out;      // our ends, to write and to read; a terminal is both
-  os::File theirs_in, theirs_out;  // the runtime's ends
+  os::File ours_in, ours_out;      // ends of this process, to write and to read; a terminal is both
+  os::File theirs_in, theirs_out;  // ends of the runtime
 };
 
 Result<Ends> make_pipes() {
@@ -61,11 +61,12 @@ Result<Ends> make_pipes() {
   return ends;
 }
 
-// Arguments of the child, made before the fork: it then makes system calls only.
+// The arguments of the child, which are made before the fork, because the child may only make
+// system calls.
 struct Child {
-  std::vector<std::string> entrances;  // files to write to, to enter the container's cgroup
+  std::vector<std::string> entrances;  // files to write, to enter the container's cgroup
   std::string unmount;                 // a hierarchy that the runtime does not accept
-  // likewise, if it cannot be unmounted: hidden with its siblings
+  // the same, if it cannot be unmounted: a directory that is hidden with its siblings
   std::string hide;
   std::vector<char*> arguments;
   std::vector<char*> environment;
@@ -90,8 +91,8 @@ struct Child {
   if (!child.unmount.empty() && ::umount2(child.unmount.c_str(), MNT_DETACH) != 0) ::_exit(126);
   if (!child.hide.empty() && ::mount("tmpfs", child.hide.c_str(), "tmpfs", 0, "size=4k") != 0)
     ::_exit(126);
-  // The runtime was in it when it started the container, and so recorded no namespace for later
-  // processes to join.
+  // The runtime was in this network namespace when it started the container, so it recorded no
+  // namespace for later processes to join.
   if (::setns(child.network, CLONE_NEWNET) != 0) ::_exit(126);
   ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
   if (::dup2(child.in, 0) < 0 || ::dup2(child.out, 1) < 0 || ::dup2(child.out, 2) < 0) ::_exit(126);
@@ -120,7 +121,7 @@ class RuntimeExec final : public ExecProcess {
     std::string bytes(bytes_max, '\0');
     const ssize_t got = ::read(out_.descriptor(), bytes.data(), bytes.size());
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::string();
-    // Reading a terminal whose other side is closed fails with EIO.
+    // EIO: the other side of the terminal is closed.
     if (got <= 0) return cancelled("reading output: the process has closed it");
     bytes.resize(size_t(got));
     return bytes;
@@ -131,7 +132,7 @@ class RuntimeExec final : public ExecProcess {
     const ssize_t written = ::write(in_.descriptor(), bytes.data(), bytes.size());
     if (written >= 0) return size_t(written);
     if (errno == EAGAIN || errno == EINTR) return size_t(0);
-    return bytes.size();  // the process reads no more: the bytes are dropped
+    return bytes.size();  // the process no longer reads, so the bytes are dropped
   }
 
   void end_input() override {
@@ -147,8 +148,8 @@ class RuntimeExec final : public ExecProcess {
 
   int finish() override {
     if (process_ <= 0) return code_;
-    // The process has closed its output or was cancelled: its terminal or pipes are closed, and if
-    // it then stays, it is killed. The runtime ends after it, and is killed if it does not.
+    // The process has closed its output or was cancelled. Closes its terminal or pipes, and kills
+    // it if it does not end. The runtime ends after it, and is killed if it does not.
     in_.close();
     out_.close();
     int status = 0;
@@ -167,8 +168,7 @@ class RuntimeExec final : public ExecProcess {
   }
 
  private:
-  // Sends SIGKILL to the process in the container, while it is certainly the child that the runtime
-  // waits for.
+  // Sends SIGKILL to the process in the container, if it is still a child of the runtime.
   void kill_inside() const {
     const auto text = os::read_file(files_ + kProcessNumber, 64);
     const auto number = text ? parse_int(trim(*text)) : Result<int64_t>(not_found(""));
@@ -188,8 +188,8 @@ class RuntimeExec final : public ExecProcess {
   int code_ = 0;
 };
 
-// The socket on which the runtime sends the terminal that it makes: a short name, since socket
-// paths are limited.
+// The socket on which the runtime sends the terminal that it makes. Its path is short, because
+// paths of sockets are limited.
 class Console {
  public:
   static Result<Console> open() {
@@ -204,7 +204,7 @@ class Console {
     if (console.path_.size() >= sizeof address.sun_path)
       return exhausted("making a console's socket: path too long: " + console.path_);
     console.path_.copy(address.sun_path, sizeof address.sun_path - 1);
-    ::unlink(console.path_.c_str());  // left by an earlier process of that number
+    ::unlink(console.path_.c_str());  // left by an earlier process with this number
     if (!console.socket_ ||
         ::bind(console.socket_.descriptor(), reinterpret_cast<sockaddr*>(&address),
                sizeof address) != 0 ||
@@ -218,7 +218,7 @@ class Console {
   }
   const std::string& path() const { return path_; }
 
-  // Errors: unavailable, if the runtime ends, or the time is over, before a terminal arrives.
+  // Errors: unavailable, if the runtime ends or the time is over before a terminal arrives.
   Result<os::File> take(pid_t runtime) const {
     const auto deadline = std::chrono::steady_clock::now() + kConsoleWait;
     for (;;) {
@@ -257,7 +257,8 @@ class Console {
   os::File socket_;
 };
 
-// Without a group that tells: it is a child of the runtime, which is a child of this process.
+// Checks without a cgroup that a process belongs to the container: its parent is the runtime, whose
+// parent is this process.
 bool is_of(const Cgroup& cgroup, int process) {
   if (cgroup.entrances().empty()) return parent_of(parent_of(process)) == ::getpid();
   const auto processes = cgroup.processes();
@@ -280,7 +281,8 @@ Result<Json> process_config_of(const ExecSpec& spec) {
   return process_config;
 }
 
-// The container's first process, verified: the process of that number in its cgroup.
+// Returns the container's first process: the process with the recorded number, if it is in the
+// container's cgroup.
 Result<int> first_process_of(const ExecSpec& spec, const Cgroup& cgroup) {
   const auto number = parse_int(trim(TRY(os::read_file(spec.directory + "/" + kProcessFile, 64))));
   if (!number || !is_of(cgroup, int(*number)))
@@ -288,7 +290,7 @@ Result<int> first_process_of(const ExecSpec& spec, const Cgroup& cgroup) {
   return int(*number);
 }
 
-// The runtime's message if it printed one, else `otherwise`.
+// Returns the message of the runtime; if there is none, `otherwise`.
 Error failure_of_runtime(const os::File& output, Error otherwise) {
   std::string message(kRuntimeMessageBytesMax, '\0');
   (void)::fcntl(output.descriptor(), F_SETFL, O_NONBLOCK);
@@ -334,7 +336,7 @@ Result<std::unique_ptr<ExecProcess>> start_exec(const ExecSpec& spec) {
     child.unmount = unified;
   for (auto& word : words) child.arguments.push_back(word.data());
   child.arguments.push_back(nullptr);
-  // The runtime needs none of our environment, and must not find a secret there.
+  // The runtime needs no variables of this process, and must not see secrets in them.
   std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   child.environment = {path.data(), nullptr};
   child.in = ends.theirs_in.descriptor();

@@ -1,7 +1,7 @@
-// Runs an additional process in a running container, through the OCI runtime: with the container's
-// namespaces, limits, rights and environment, and optionally with a terminal of its own.
+// Runs an additional process in a running container through the OCI runtime. It has the container's
+// namespaces, limits, rights and environment, and optionally its own terminal.
 //
-// The process ends with the container, and with its ExecProcess.
+// The process ends when the container ends or when its ExecProcess is destroyed.
 //
 // Threads: confined to one. Errors: not_found (no such container), denied, exhausted; reading:
 // cancelled at the end of its output.
@@ -20,10 +20,10 @@
 namespace trainyard::containers {
 
 struct ExecSpec {
-  std::string id;         // of the container, as it was started
-  std::string directory;  // likewise
+  std::string id;         // ContainerSpec::id
+  std::string directory;  // ContainerSpec::directory
   std::vector<std::string> arguments;
-  std::map<std::string, std::string> environment;  // added to the container's
+  std::map<std::string, std::string> environment;  // added to that of the container
   // false: stdout and stderr are one unchanged stream
   bool terminal = false;
   uint32_t columns = 80, rows = 24;
@@ -32,13 +32,13 @@ struct ExecSpec {
 class ExecProcess {
  public:
   virtual ~ExecProcess() = default;
-  // Waits for output; returns "" when `wake` (a descriptor) is readable or the time is over.
+  // Waits for output. Returns "" if the descriptor `wake` is readable or `at_most` has passed.
   virtual Result<std::string> read(size_t bytes_max, Duration at_most, int wake) = 0;
-  // Writes as much as the process accepts now, and returns the number of bytes.
+  // Writes as many bytes as the process accepts now, and returns their number.
   virtual Result<size_t> write(std::string_view bytes) = 0;
   virtual void end_input() = 0;
   virtual void resize(uint32_t columns, uint32_t rows) = 0;
-  // Ends the process if it still runs, and returns its exit code; 128+n when ended by signal n.
+  // Ends the process if it still runs. Returns its exit code; 128+n: ended by signal n.
   virtual int finish() = 0;
 };
 

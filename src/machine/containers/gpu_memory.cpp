@@ -21,17 +21,17 @@ namespace {
 constexpr std::string_view kGpu = "/dev/nvidia";
 constexpr const char* kDriverLibrary = "libcuda.so.1";
 constexpr int kOutOfMemory = 2;                // CUDA_ERROR_OUT_OF_MEMORY
-constexpr size_t kChunkBytesLeast = 64 << 10;  // the driver's own granularity
-// free memory that may stay unallocated: gaps between pieces
+constexpr size_t kChunkBytesLeast = 64 << 10;  // the granularity of the driver
+// limit of free memory that may stay unallocated, in gaps between pieces
 constexpr size_t kLeftBytesMax = 64 << 20;
-// far more pieces than repeated halving of the size makes
+// limit of pieces; far more than repeated halving of the size makes
 constexpr size_t kChunksMax = 1 << 16;
-// a driver starts in seconds, and clears 100 GB at 500 GB/s as fast
+// a driver needs seconds to start, and less than a second to clear 100 GB at 500 GB/s
 constexpr Duration kClearMax = 2min;
-constexpr Duration kHeldMax = 10s;  // killed processes need a while to release their devices
+constexpr Duration kHeldMax = 10s;  // killed processes need some time to release their devices
 constexpr Duration kHeldInterval = 50ms;
 constexpr size_t kMarkBytesMax = 64 << 10;
-constexpr size_t kMapsBytesMax = 64 << 20;  // of a process with many thousands of mappings
+constexpr size_t kMapsBytesMax = 64 << 20;  // for a process with many thousands of mappings
 constexpr const char* kUsed = "used";
 constexpr const char* kNotCleared = "not cleared";
 
@@ -96,7 +96,7 @@ Result<int> find_device(const CudaDriver& driver, const std::string& bus, int nu
   return not_found("finding a GPU: the CUDA driver has none at " + bus);
 }
 
-// Allocates all free memory, the largest pieces first, and fills each.
+// Allocates all free memory, the largest pieces first, and fills each piece.
 Result<uint64_t> fill_free_memory(const CudaDriver& driver,
                                   std::vector<unsigned long long>& taken) {
   size_t free = 0, total = 0;
@@ -188,7 +188,7 @@ Result<uint64_t> clear_memory(const CudaDriver& driver, const std::string& bus, 
 Result<uint64_t> clear_gpu(const std::string& device, const std::string& root) {
   if (!is_gpu(device)) return invalid("invalid GPU device file '" + device + "'");
   const int number = int(*parse_int(std::string_view(device).substr(kGpu.size())));
-  // All of them, in the order of the kernel's numbers, if it provides no addresses.
+  // If the kernel's driver provides no addresses, uses the order of the kernel's numbers.
   ::unsetenv("CUDA_VISIBLE_DEVICES");
   ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
   const auto driver = TRY(load_driver());
@@ -227,11 +227,11 @@ Result<void> clear_gpu_by(const std::string& program, const std::string& device)
   return ok();
 }
 
-// -- marks
+// -- marks ----------------------------------------------------------------------------------------
 
 std::string GpuMarks::mark_of(const std::string& device) const {
   std::string name = device;
-  std::replace(name.begin(), name.end(), '/', '!');  // as the kernel writes such names in /sys
+  std::replace(name.begin(), name.end(), '/', '!');  // as the kernel does for such names in /sys
   return directory_ + "/" + name;
 }
 

@@ -17,20 +17,20 @@
 namespace trainyard::containers {
 namespace {
 
-// A GPU of the driver's interface, without a GPU: one piece of memory with holes that are in use.
+// A fake of the driver's interface: one piece of memory, parts of which are in use.
 struct SimulatedGpu {
   static constexpr size_t kBytes = 48 << 20;
-  std::string memory = std::string(kBytes, 'x');  // what a job left
+  std::string memory = std::string(kBytes, 'x');  // data of a job
   std::map<size_t, size_t> allocated;             // address -> bytes
   int filled = 0, contexts = 0, fill_answers = 0;
-  size_t never_given = 0;  // bytes that are free and that no request gets
+  size_t never_given = 0;  // free bytes that cannot be allocated
 
   size_t free_bytes() const {
     size_t taken = 0;
     for (const auto& [at, bytes] : allocated) taken += bytes;
     return kBytes + never_given - taken;
   }
-  // The first hole that holds so much.
+  // Returns the first hole that is large enough.
   size_t find(size_t bytes) const {
     size_t at = 0;
     for (const auto& [begin, taken] : allocated) {
@@ -100,7 +100,7 @@ TEST_F(GpuMemory, IsOverwrittenAndReleased) {
 }
 
 TEST_F(GpuMemory, IsOverwrittenBetweenAllocationsInUse) {
-  // The driver's own: three pieces that leave holes of other sizes than a power of two.
+  // Three pieces that the driver uses, with holes between them whose sizes are not powers of two.
   const std::map<size_t, size_t> in_use = {
       {5 << 20, 1 << 20}, {17 << 20, 3 << 20}, {40 << 20, 64 << 10}};
   gpu_.allocated = in_use;
@@ -118,7 +118,7 @@ TEST_F(GpuMemory, IsOverwrittenBetweenAllocationsInUse) {
   EXPECT_GT(gpu_.filled, 4);
 }
 
-TEST_F(GpuMemory, IsNotClearedWhereTheDriverFails) {
+TEST_F(GpuMemory, ReportsFailuresOfTheDriver) {
   gpu_.fill_answers = 700;
   const auto failed = clear_memory(simulated(), "0000:3b:00.0", 0);
   ASSERT_FALSE(failed);
@@ -128,14 +128,14 @@ TEST_F(GpuMemory, IsNotClearedWhereTheDriverFails) {
   EXPECT_EQ(gpu_.contexts, 0);
 }
 
-TEST_F(GpuMemory, IsNotClearedWhereMuchCannotBeAllocated) {
+TEST_F(GpuMemory, FailsIfMuchMemoryCannotBeAllocated) {
   gpu_.never_given = 100 << 20;
   const auto failed = clear_memory(simulated(), "0000:3b:00.0", 0);
   ASSERT_FALSE(failed);
   EXPECT_NE(failed.error().message.find("100 MiB of"), std::string::npos) << failed.error().message;
 }
 
-TEST_F(GpuMemory, BelongsToTheNamedGpu) {
+TEST_F(GpuMemory, ClearsTheNamedGpu) {
   EXPECT_EQ(clear_memory(simulated(), "0000:99:00.0", 0).error().kind, Kind::not_found);
   EXPECT_EQ(clear_memory(simulated(), "", 2).error().kind, Kind::not_found);
   EXPECT_EQ(clear_gpu("/dev/null").error().kind, Kind::invalid);
@@ -146,9 +146,9 @@ TEST_F(GpuMemory, BelongsToTheNamedGpu) {
     EXPECT_FALSE(is_gpu(device)) << device;
 }
 
-// A process in a PID namespace of its own that has /dev/full open.
-TEST(Holders, AreProcessesOfOtherNamespaces) {
-  if (::geteuid() != 0) GTEST_SKIP() << "namespaces are root's";
+// Uses a process in its own PID namespace that has /dev/full open.
+TEST(HoldersOf, ReturnsProcessesOfOtherNamespaces) {
+  if (::geteuid() != 0) GTEST_SKIP() << "namespaces need root";
   const os::File ours(::open("/dev/full", O_RDONLY | O_CLOEXEC));
   int ready[2];
   ASSERT_EQ(::pipe2(ready, O_CLOEXEC), 0);
@@ -193,7 +193,7 @@ class Marks : public testing::Test {
   using Devices = std::vector<std::string>;
 };
 
-TEST_F(Marks, AreThereWhileAJobHasTheGpu) {
+TEST_F(Marks, ExistWhileAJobHasTheGpu) {
   ASSERT_TRUE(marks_.claim("/dev/nvidia0"));
   EXPECT_EQ(cleared_, Devices{}) << "nothing is left there";
   EXPECT_TRUE(os::exists(at_ + "/!dev!nvidia0"));
@@ -205,7 +205,7 @@ TEST_F(Marks, AreThereWhileAJobHasTheGpu) {
   EXPECT_TRUE(uncleared_gpus(at_).empty());
 }
 
-TEST_F(Marks, TheNextAgentClearsGpusMarkedByADeadAgent) {
+TEST_F(Marks, OfADeadAgentMakeTheNextAgentClearTheGpu) {
   ASSERT_TRUE(marks_.claim("/dev/nvidia0"));
   EXPECT_TRUE(uncleared_gpus(at_).empty());
   ASSERT_TRUE(marks_.claim("/dev/nvidia0"));

@@ -29,25 +29,24 @@ Result<void> write_map(pid_t process, const char* file, const IdMap& range) {
   const std::string text = std::to_string(range.inside) + " " + std::to_string(range.outside) +
                            " " + std::to_string(range.count);
   const os::File map(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  // The kernel accepts a whole map in one write, or refuses it.
+  // The kernel accepts a map only as a whole, in one write.
   if (!map || ::write(map.descriptor(), text.data(), text.size()) != ssize_t(text.size()))
     return from_errno("mapping ids of a user namespace");
   return ok();
 }
 
-// Runs as the child, in its namespace: waits until the other side closes its end. It shares our
-// memory, also thread-local memory, so it does nothing that can fail and calls no function that
-// writes there.
+// Runs as the child, in its namespace, and waits until the parent closes its end. It shares the
+// parent's memory, including thread-local memory, so it must not call functions that write there.
 int hold_namespace(void* ends) {
   const auto* const stay = static_cast<const int*>(ends);
-  // Our own copy of the writing end must not keep the pipe open.
+  // This process's copy of the writing end must not keep the pipe open.
   (void)::syscall(SYS_close, stay[1]);
   char byte;
   (void)::syscall(SYS_read, stay[0], &byte, 1);
   return 0;
 }
 
-// Enough for that, and for the C library's own frames.
+// enough for this function and the frames of the C library
 constexpr size_t kHolderStackBytes = 32 << 10;
 
 }  // namespace
@@ -87,7 +86,7 @@ Result<IdRange> claim_id_range(const std::string& owner, bool (*alive)(const std
     IdRange range;
     range.first = kFirstRange + number * kIdsOfRange;
     const std::string path = claim_path(number);
-    // Two tries: the second after removing a dead claim.
+    // Tries twice: the second time after removing a dead claim.
     for (int attempt = 0; attempt < 2; attempt++) {
       const os::File claim(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
       if (claim) {
@@ -98,7 +97,7 @@ Result<IdRange> claim_id_range(const std::string& owner, bool (*alive)(const std
       if (errno != EEXIST) return from_errno("claiming ids at " + path);
       const auto holder = os::read_file(path, 4096);
       if (holder && *holder == owner) return range;
-      // An empty claim is being written right now, or its claimer died then: left alone.
+      // An empty claim is being written now, or its claimer died meanwhile: it is not removed.
       if (!holder || holder->empty() || alive(*holder)) break;
       ::unlink(path.c_str());
     }
@@ -120,7 +119,7 @@ Result<os::File> make_user_namespace(const IdRange& range) {
 }
 
 Result<void> try_user_namespace() {
-  // A copy of this process rather than one that shares its memory: a failed call sets errno.
+  // The child has a copy of this process's memory, because a failed call sets errno.
   const auto child =
       pid_t(::syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, 0, 0, 0, 0));
   if (child < 0) return from_errno("making a user namespace");
@@ -140,7 +139,7 @@ Result<os::File> make_user_namespace(const IdMap& users, const IdMap& groups) {
   const os::File stay_there(stay[0]);
   os::File stay_here(stay[1]);
   alignas(16) char stack[kHolderStackBytes];
-  // No signal handler of ours may run in the process that shares our memory.
+  // No signal handler of this process may run in the process that shares its memory.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -29,7 +29,7 @@ TEST(OwnIds, CountsContiguousIdsFromRoot) {
   }
 }
 
-TEST(OwnIds, AreInPiecesThatNoMapMayCross) {
+TEST(OwnIds, ReturnsThePiecesOfTheMap) {
   using Pieces = std::vector<uint32_t>;
   EXPECT_EQ(parse_own_ids("0 0 4294967295\n").pieces, Pieces{kIdsOfRange});
   EXPECT_EQ(parse_own_ids("0 1000 1\n").pieces, Pieces{1});
@@ -50,7 +50,7 @@ class Claims : public testing::Test {
 bool everybody(const std::string&) { return true; }
 bool unused(const std::string& owner) { return owner.find("id_range_test") == std::string::npos; }
 
-TEST_F(Claims, AreApartAndStay) {
+TEST_F(Claims, AreDistinctAndStable) {
   const auto first = claim_id_range(first_, everybody);
   const auto second = claim_id_range(second_, everybody);
   ASSERT_TRUE(first && second);
@@ -59,7 +59,7 @@ TEST_F(Claims, AreApartAndStay) {
   const auto again = claim_id_range(first_, everybody);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->first, first->first);
-  release_id_range(second_, first->first);  // is not its own
+  release_id_range(second_, first->first);  // a range of another owner
   EXPECT_TRUE(os::exists("/run/trainyard/ids/" +
                          std::to_string((first->first - kFirstRange) / kIdsOfRange)));
   release_id_range(first_, first->first);
@@ -68,7 +68,7 @@ TEST_F(Claims, AreApartAndStay) {
                           std::to_string((first->first - kFirstRange) / kIdsOfRange)));
 }
 
-TEST_F(Claims, ClaimsOfDeadProcessesAreReused) {
+TEST_F(Claims, OfDeadProcessesAreReused) {
   const auto first = claim_id_range(first_, everybody);
   ASSERT_TRUE(first);
   const std::string path =
@@ -80,7 +80,7 @@ TEST_F(Claims, ClaimsOfDeadProcessesAreReused) {
   release_id_range(first_, again->first);
 }
 
-TEST_F(Claims, UserNamespaceIsHeldByItsDescriptor) {
+TEST_F(Claims, UserNamespaceExistsWhileItsDescriptorIsOpen) {
   const auto held = make_user_namespace(IdRange{kFirstRange, kIdsOfRange});
   ASSERT_TRUE(held) << held.error().message;
   char target[64] = {};

@@ -26,15 +26,16 @@
 namespace trainyard::containers {
 namespace {
 
-// fetching and unpacking; beyond it a disk or registry hangs
+// limit of fetching and unpacking; after it a disk or registry hangs
 constexpr Duration kPullMax = 3h;
-// for polling a lock's holder and the progress of unpacking
+// interval of polling the holder of a lock and the progress of unpacking
 constexpr Duration kPollInterval = 200ms;
-constexpr size_t kAccountsBytesMax = 4 << 20;  // of /etc/passwd, /etc/group
-constexpr unsigned kUnpackersMax = 4;          // layers at a time: more do not make a disk faster
-// The limit of all layers of an image, ten times the largest frameworks: or 16 million files.
+constexpr size_t kAccountsBytesMax = 4 << 20;  // limit of /etc/passwd and /etc/group
+constexpr unsigned kUnpackersMax = 4;          // layers at a time; more do not make a disk faster
+// limit of all layers of an image: ten times the size of the largest frameworks, or 16 million
+// files
 constexpr uint64_t kImageBytesMax = uint64_t{256} << 30;
-constexpr int kAssemblyTriesMax = 2;  // a second time, if layers were removed in between
+constexpr int kAssemblyTriesMax = 2;  // a second time, if layers were removed meanwhile
 
 // The paths below an images directory.
 struct ImagePaths {
@@ -50,7 +51,8 @@ struct ImagePaths {
   std::string blob(const std::string& digest) const {
     return blobs() + "/sha256/" + digest.substr(7);
   }
-  // The last digest of a registry's name: for when the registry is unavailable.
+  // Path of the last digest of a name in a registry, which is used while the registry is
+  // unavailable.
   std::string name(const std::string& source) const {
     return images + "/names/" + sha256(source).substr(7);
   }
@@ -58,13 +60,13 @@ struct ImagePaths {
   std::string layer(const std::string& digest) const { return layers() + "/" + digest.substr(7); }
 };
 
-// Reads a file in an untrusted root: links are followed as they would be in a container.
+// Reads a file in an untrusted root. Links are followed as in a container.
 std::string read_inside(const std::string& root, const char* path) {
   const os::File folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return "";
   open_how how = {};
-  // Looked at before it is opened: an image may have a device there, and opening one may have any
-  // effect on this machine.
+  // Checks the type before opening the file: an image may contain a device, and opening one may
+  // have any effect on this machine.
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const os::File file(int(::syscall(SYS_openat2, folder.descriptor(), path, &how, sizeof how)));
@@ -75,7 +77,7 @@ std::string read_inside(const std::string& root, const char* path) {
   return text ? std::move(*text) : "";
 }
 
-// The content is on disk before the file gets its name.
+// Writes a file. Its content is on disk before the file gets its name.
 Result<void> sync_file_system(const std::string& path) {
   const os::File directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory || ::syncfs(directory.descriptor()) != 0) return from_errno("syncing " + path);
@@ -89,7 +91,7 @@ Result<void> rename_durably(const std::string& from, const std::string& to,
   return os::sync_directory(directory);
 }
 
-// The file image.json of an unpacked image.
+// The form of the file image.json of an unpacked image.
 struct ImageFile {
   std::string digest;
   ImageConfig config;
@@ -106,7 +108,7 @@ constexpr auto kImageFile = complete(json_record<ImageFile>("image", [](auto& si
   side("user", file.config.user);
   side("user_id", file.user_id);
   side("group_id", file.group_id);
-  // Images of earlier releases lack it.
+  // Images that earlier releases unpacked have no such member.
   side.when(!file.digest.empty(), "layers", file.layers);
 }));
 
@@ -117,8 +119,8 @@ Result<UnpackedImage> load(const std::string& directory) {
                        file.user_id,        file.group_id,          std::nullopt};
 }
 
-// Returns the image for a user of it. Marks it as used first, checks it second: so trim_images()
-// never removes a checked one.
+// Returns an unpacked image. Marks the image as used before it checks that it exists, so that
+// trim_images() never removes it after the check.
 Result<std::optional<UnpackedImage>> use_if_there(const ImagePaths& image_paths,
                                                   const std::string& digest) {
   static std::atomic<uint64_t> count{0};
@@ -128,13 +130,13 @@ Result<std::optional<UnpackedImage>> use_if_there(const ImagePaths& image_paths,
                                     "-" + std::to_string(++count)));
   if (!os::exists(directory + "/image.json")) return std::optional<UnpackedImage>();
   auto image = TRY(load(directory).in("the unpacked image " + directory));
-  ::utimensat(AT_FDCWD, (directory + "/image.json").c_str(), nullptr, 0);  // its last use
+  ::utimensat(AT_FDCWD, (directory + "/image.json").c_str(), nullptr, 0);  // records its last use
   image.use = std::move(use);
   return std::optional(std::move(image));
 }
 
-// Unpacks layers as they arrive, a few at a time. Threads: unpack() and the queries from one
-// thread.
+// Unpacks layers as they arrive, a few at a time. Threads: unpack() and the queries are called from
+// one thread.
 class LayerUnpacking {
  public:
   explicit LayerUnpacking(const ImagePaths& image_paths) : paths_(image_paths) {
@@ -154,10 +156,10 @@ class LayerUnpacking {
     const MutexLock lock(mutex_);
     return waiting_.empty() && working_ == 0;
   }
-  // Compressed bytes of finished layers.
+  // Returns the compressed bytes of unpacked layers.
   uint64_t bytes_done() const { return bytes_done_; }
 
-  // Starts no further layer; returns the first failure.
+  // Waits for the running layers without starting others. Returns the first failure.
   Result<void> finish() {
     {
       const MutexLock lock(mutex_);
@@ -189,7 +191,7 @@ class LayerUnpacking {
     }
   }
 
-  // Another image that is being unpacked may have the same layer.
+  // Another image that is being unpacked may contain the same layer.
   Result<void> one(const std::string& digest) {
     const std::string directory = paths_.layer(digest);
     const auto lock = TRY(os::FileLock::take_within(directory + ".lock", kPullMax));
@@ -207,7 +209,8 @@ class LayerUnpacking {
     bytes_done_ += file_bytes(paths_.blob(digest));
     return ok();
   }
-  // Bytes that further layers may have. Layers under way do not count yet, so a few may be beyond.
+  // Returns the bytes that further layers may have. Layers that are being unpacked are not counted
+  // yet, so a few layers may exceed the limit.
   uint64_t left() const {
     return kImageBytesMax - std::min<uint64_t>(unpacked_bytes_, kImageBytesMax);
   }
@@ -225,7 +228,7 @@ class LayerUnpacking {
   std::optional<Error> failure_ GUARDED_BY(mutex_);
 };
 
-// Pulls one image. Requires: the image's lock is held.
+// Pulls one image. Requires: the lock of the image is held.
 class Pull {
  public:
   Pull(ImageSource source, ImagePaths image_paths, std::string digest, const PullWatch& watch)
@@ -255,7 +258,8 @@ class Pull {
       return cancelled("pulling the image: stopped");
     TRY(fetch(source_, layout, [&] {
       const uint64_t landed = take_landed(unpacking);
-      return say(PullProgress::Doing::downloading, landed + bytes_on_the_way(layout), bytes_total_);
+      return say(PullProgress::Doing::downloading, landed + incomplete_blob_bytes(layout),
+                 bytes_total_);
     }));
     const auto image = TRY(describe(layout));
     TRY(check_fetched(source_, digest_, image));
@@ -294,7 +298,7 @@ class Pull {
     ImageFile file{.digest = digest_, .config = described.config, .layers = {}};
     TRY(os::make_directories(root, 0755));
     for (const auto& layer : described.layers) {
-      TRY(lay_over(paths_.layer(layer.digest), root));
+      TRY(link_layer_into(paths_.layer(layer.digest), root));
       file.layers.push_back(layer.digest);
     }
     const auto ids = TRY(find_user(file.config.user, read_inside(root, "etc/passwd"),
@@ -309,7 +313,7 @@ class Pull {
   const ImagePaths paths_;
   const std::string digest_;
   const PullWatch& watch_;
-  std::vector<ImageReference> known_;  // layers that are expected
+  std::vector<ImageReference> known_;  // expected layers
   uint64_t bytes_total_ = 0;
 };
 
@@ -325,8 +329,8 @@ Result<os::FileLock> take_image_lock(const std::string& path, const PullWatch& w
   }
 }
 
-// Returns the digest by which a source is stored here. An unavailable registry does not stop hosts
-// that used the image before: the last digest of the name counts then.
+// Returns the digest under which a source is stored here. If the registry is unavailable, returns
+// the last digest of the name, so that hosts that have used the image before can start.
 Result<std::string> find_digest(const ImagePaths& image_paths, const ImageSource& source) {
   const std::string remembered = image_paths.name(source.name);
   const auto last = os::read_file(remembered, 256);
@@ -377,7 +381,7 @@ Result<UserIds> user_of(const std::string& root, const std::string& user) {
 
 namespace {
 
-// Called when the paths are known, and how the source is reached.
+// Unpacks an image, after the paths and the form of the source have been determined.
 Result<UnpackedImage> unpack(const ImageSource& source, const ImagePaths& image_paths,
                              const PullWatch& watch) {
   const auto digest = find_digest(image_paths, source);
@@ -399,7 +403,7 @@ Result<UnpackedImage> unpack(const ImageSource& source, const ImagePaths& image_
   return failure;
 }
 
-// Images fetched with a login serve that login only.
+// Images that were fetched with a login are used only for that login.
 std::string directory_of(const std::string& images, const ImageRights::Login& login) {
   return private_images(images) + "/" + sha256(login.host + "\n" + login.username).substr(7, 32);
 }
@@ -416,11 +420,11 @@ Result<UnpackedImage> unpack_image(const std::string& source, const std::string&
     const auto file = TRY(LoginFile::write(image_paths.images, *rights.login));
     return unpack({source, file.path()}, image_paths, watch);
   }
-  const auto held = TRY(hold_layout(source, rights.oci_directories).in("the image " + source));
+  const auto held = TRY(open_layout(source, rights.oci_directories).in("the image " + source));
   if (!held) return unpack({source}, image_paths, watch);
   auto unpacked = unpack({held->source}, image_paths, watch);
   if (unpacked) return unpacked;
-  // Messages show the layout's own name.
+  // Messages show the requested name of the layout.
   Error failure = std::move(unpacked).error();
   for (size_t at; (at = failure.message.find(held->source)) != std::string::npos;)
     failure.message.replace(at, held->source.size(), source);

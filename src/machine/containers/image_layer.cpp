@@ -29,7 +29,7 @@ std::string tree_of(const std::string& layer) { return layer + "/tree"; }
 std::string list_of(const std::string& layer) { return layer + "/directories"; }
 std::string size_of(const std::string& layer) { return layer + "/bytes"; }
 
-// "./usr/lib/" is "usr/lib".
+// Converts "./usr/lib/" to "usr/lib".
 std::string_view clean(std::string_view name) {
   while (name.starts_with("./")) name.remove_prefix(2);
   while (name.starts_with('/')) name.remove_prefix(1);
@@ -37,8 +37,8 @@ std::string_view clean(std::string_view name) {
   return name == "." ? "" : name;
 }
 
-// The program that decompresses the archive, by its first bytes. igzip, if installed, takes half of
-// gzip's time.
+// Returns the program that decompresses the archive, by its first bytes. igzip, if it is installed,
+// needs half of gzip's time.
 std::string reader_of(const std::string& archive) {
   const os::File file(::open(archive.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 4> magic{};
@@ -50,7 +50,8 @@ std::string reader_of(const std::string& archive) {
   return "cat";
 }
 
-// With one id only, as an ordinary user may have, all files belong to it.
+// Returns true if unpacked files keep their owners. If this process has only one id, as an ordinary
+// user may, all files belong to it.
 bool keeps_owners() {
   static const bool several = [] {
     const auto text = os::read_file("/proc/self/uid_map", 64 << 10);
@@ -59,7 +60,7 @@ bool keeps_owners() {
   return several;
 }
 
-// Counts the lines of a file that grows.
+// Counts the lines of a growing file.
 class LineCount {
  public:
   explicit LineCount(std::string path) : path_(std::move(path)) {}
@@ -83,10 +84,10 @@ class LineCount {
 Result<void> extract(const std::string& archive, const std::string& directory,
                      const LayerLimits& limits) {
   TRY(os::make_directories(tree_of(directory), 0755));
-  // Some archives lack their end marker, which is zeros, so one is appended. Bytes after an end
-  // marker are read nevertheless, or the decompressor would fail for a closed pipe; its exit code
-  // counts. Only `limit` bytes of the unpacked archive pass; more are noted in a file, and end the
-  // unpacking.
+  // Some archives have no end marker (zeros), so one is appended. Bytes after an end marker are
+  // read too, since the decompressor, whose exit code is checked, would fail at a closed pipe. Only
+  // `limit` bytes of the unpacked archive are passed; if there are more, a file records it and the
+  // unpacking ends.
   const std::string script =
       "archive=$1 limit=$2 over=$3; shift 3; { " + reader_of(archive) +
       " \"$archive\" | { head -c \"$limit\"; more=$(head -c 1 | wc -c); "
@@ -121,13 +122,13 @@ Result<void> extract(const std::string& archive, const std::string& directory,
     return exhausted("unpacking a layer of the image: more than " +
                      std::to_string(limits.entries_max) + " files");
   TRY(unpacked);
-  // Only the names of directories matter later.
+  // Only the names of directories are needed later.
   std::string directories;
   const std::string all = TRY(os::read_file(names, kListBytesMax));
   for (const auto line : split(all, '\n'))
     if (line.ends_with('/')) directories.append(clean(line)).append("\n");
   TRY(os::write_file(list_of(directory), directories, 0600));
-  // "BYTES<tab>PATH".
+  // du prints "BYTES<tab>PATH".
   const std::string size =
       TRY(os::run_or_fail({{"du", "-s", "-B1", tree_of(directory)}, {}, "", "", kUnpackMax}));
   const int64_t used = TRY(parse_int(size.substr(0, size.find('\t'))).in("reading a layer's size"));
@@ -208,7 +209,7 @@ class Laying {
     return take_over(inner_to, ours, path);
   }
 
-  // Owner before mode, which a change of owner may clear bits of; times last.
+  // Sets the owner first, since that may clear bits of the mode, then the mode, then the times.
   static Result<void> take_over(const os::File& directory, const struct stat& like,
                                 const std::string& path) {
     const timespec times[2] = {like.st_atim, like.st_mtim};
@@ -223,7 +224,7 @@ class Laying {
     return from_errno(std::string(doing) + " " + shorten(path, 300));
   }
 
-  const std::set<std::string, std::less<>> named_;  // directories that the archive itself names
+  const std::set<std::string, std::less<>> named_;  // directories that the archive lists
 };
 
 }  // namespace
@@ -247,7 +248,7 @@ uint64_t layer_bytes(const std::string& layer_directory) {
   return number && *number > 0 ? uint64_t(*number) : 0;
 }
 
-Result<void> lay_over(const std::string& layer_directory, const std::string& root) {
+Result<void> link_layer_into(const std::string& layer_directory, const std::string& root) {
   std::set<std::string, std::less<>> named;
   const std::string list = TRY(os::read_file(list_of(layer_directory), kListBytesMax));
   for (const auto line : split(list, '\n')) named.emplace(line);

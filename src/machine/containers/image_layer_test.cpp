@@ -15,8 +15,8 @@ namespace {
 
 class Layers : public testing::Test {
  protected:
-  // Makes a layer's archive of what `script` makes in an empty directory; tar's option `packing`
-  // compresses it.
+  // Makes the archive of a layer from the files that `script` makes in an empty directory. The
+  // option `packing` of tar compresses it.
   std::string archive(const std::string& script, const std::string& packing = "--gzip") {
     const std::string name = directory_.path() + "/archive" + std::to_string(++count_);
     EXPECT_TRUE(os::make_directories(name + ".made"));
@@ -34,12 +34,12 @@ class Layers : public testing::Test {
     EXPECT_TRUE(done) << done.error().message;
     return made;
   }
-  // The tree below the root, a line each: path, kind and mode, content.
+  // Returns the tree below the root, one line for each entry: path, kind, mode, content.
   std::string unpacked(const std::vector<std::string>& layers) {
     const std::string root = directory_.path() + "/root" + std::to_string(++count_);
     EXPECT_TRUE(os::make_directories(root));
     for (const auto& each : layers) {
-      const auto done = lay_over(each, root);
+      const auto done = link_layer_into(each, root);
       EXPECT_TRUE(done) << done.error().message;
     }
     const auto listed =
@@ -56,8 +56,8 @@ class Layers : public testing::Test {
   int count_ = 0;
 };
 
-// A few kilobytes that become as many bytes and files as one likes.
-TEST_F(Layers, BecomeNoMoreThanTheLimits) {
+// Tests archives of a few kilobytes that would become many bytes or files.
+TEST_F(Layers, AreLimitedInBytesAndEntries) {
   const std::string zeros = archive("head -c 3000000 /dev/zero > zeros"),
                     many = archive("seq 500 | xargs touch");
   const auto unpack = [&](const std::string& archive, const LayerLimits& limits) {
@@ -76,7 +76,7 @@ TEST_F(Layers, BecomeNoMoreThanTheLimits) {
   EXPECT_TRUE(unpack(many, {.entries_max = 501}));
 }
 
-TEST_F(Layers, LieOverEachOther) {
+TEST_F(Layers, AreCombined) {
   const auto lower =
       layer("mkdir -m 1777 tmp; mkdir a; echo old > a/file; echo kept > a/kept; ln -s a/kept link");
   const auto upper = layer("mkdir -p a; echo new > a/file; chmod 4755 a/file", "--zstd");
@@ -109,7 +109,7 @@ TEST_F(Layers, WhiteoutsRemoveEntriesOfLowerLayers) {
   EXPECT_EQ(unpacked({upper, lower}).substr(0, 8), "a d 755\n") << "a layer's own files stay";
 }
 
-TEST_F(Layers, KindsReplaceEachOther) {
+TEST_F(Layers, MayReplaceFilesByOtherKinds) {
   const auto lower = layer(
       "mkdir was_directory; echo x > was_directory/x; echo y > was_file; ln -s /etc was_link");
   const auto upper =
@@ -118,11 +118,11 @@ TEST_F(Layers, KindsReplaceEachOther) {
             "was_directory f 644\nwas_file d 755\nwas_link d 755\nwas_link/z f 644\nfile\nz\n");
 }
 
-TEST_F(Layers, NothingLeavesTheTree) {
+TEST_F(Layers, CannotWriteOutsideOfTheTree) {
   const std::string outside = directory_.path() + "/outside",
                     hostile = directory_.path() + "/hostile";
   ASSERT_TRUE(os::make_directories(outside));
-  // A link out of the tree and a file through it; then a name with "..".
+  // First a link out of the tree and a file through it, then a name with "..".
   const auto made =
       os::run_or_fail({{"sh", "-ec",
                         "mkdir in in2; ln -s '" + outside +
@@ -143,7 +143,7 @@ TEST_F(Layers, NothingLeavesTheTree) {
   EXPECT_EQ(os::list_directory(outside)->size(), 0u);
 }
 
-TEST_F(Layers, DamagedArchivesLeaveNothing) {
+TEST_F(Layers, OfDamagedArchivesLeaveNoFiles) {
   const auto whole = archive("head -c 300000 /dev/urandom > noise");
   ASSERT_EQ(::truncate(whole.c_str(), 100'000), 0);
   EXPECT_FALSE(unpack_layer(whole, directory_.path() + "/made"));

@@ -20,16 +20,17 @@
 namespace trainyard::containers {
 namespace {
 
-constexpr Duration kFetchMax = 2h;  // some 12 GiB at 20 Mbit/s
+constexpr Duration kFetchMax = 2h;  // 18 GB at 20 Mbit/s
 constexpr Duration kQueryMax = 1min;
-// An index may refer to an index; real images are less deep.
+// limit of nested indexes; real images have fewer
 constexpr int kIndexDepthMax = 4;
 constexpr std::string_view kOci = "oci:", kStorage = "containers-storage:", kRegistry = "docker://";
 constexpr std::string_view kFetchedTag = "image";
-constexpr std::string_view kOnTheWay = "oci-put-blob";  // skopeo's name for an incomplete blob
+// prefix of the names of incomplete blobs of skopeo
+constexpr std::string_view kIncompleteBlob = "oci-put-blob";
 
-// The paths at which skopeo looks for it (containers-policy.json(5)); without one it refuses every
-// image.
+// The paths at which skopeo searches its policy (containers-policy.json(5)); without one it rejects
+// all images.
 bool has_signature_policy() {
   const char* home = ::getenv("HOME");
   return (home && os::exists(std::string(home) + "/.config/containers/policy.json")) ||
@@ -40,7 +41,7 @@ struct OciReference {
   std::string layout, tag;
 };
 
-// "PATH:TAG"; a tag has no '/', so a ':' before the last '/' belongs to the path.
+// Splits "PATH:TAG". A tag has no '/', so a ':' before the last '/' belongs to the path.
 OciReference split_oci(std::string_view place) {
   const size_t colon = place.rfind(':');
   const size_t slash = place.rfind('/');
@@ -49,14 +50,15 @@ OciReference split_oci(std::string_view place) {
   return {std::string(place.substr(0, colon)), std::string(place.substr(colon + 1))};
 }
 
-// Registries on this machine may speak plain HTTP: their connections do not leave it.
+// Returns true for registries on this machine: they may use plain HTTP, since connections do not
+// leave it.
 bool is_loopback(std::string_view source) {
   source.remove_prefix(kRegistry.size());
   return source.starts_with("127.") || source.starts_with("localhost:") ||
          source.starts_with("localhost/") || source.starts_with("[::1]");
 }
 
-// Returns the digest that a source is pinned to, "" when it is not.
+// Returns the digest to which a source is pinned; "": none.
 std::string pinned_digest(const std::string& source) {
   const size_t at = source.rfind("@sha256:");
   return source.starts_with(kRegistry) && at != std::string::npos ? source.substr(at + 1) : "";
@@ -68,14 +70,14 @@ Result<void> need_skopeo() {
                    ImageFault::tool_missing);
 }
 
-// The environment of programs that query registries: no password in arguments, which other
-// processes can read.
+// Returns the environment of programs that query registries. It contains the login, because other
+// processes can read arguments.
 std::map<std::string, std::string> login_of(const ImageSource& source) {
   if (source.login_file.empty()) return {};
   return {{"REGISTRY_AUTH_FILE", source.login_file}};
 }
 
-// Reads a source's manifest, checked against a pinned digest.
+// Reads the manifest of a source and checks it against a pinned digest.
 Result<std::string> inspect(const ImageSource& from) {
   TRY(need_skopeo());
   const std::string& source = from.name;
@@ -92,7 +94,7 @@ Result<std::string> inspect(const ImageSource& from) {
   return raw;
 }
 
-// Reads a document of a layout, checked against its name.
+// Reads a document of a layout and checks it against the digest in its name.
 Result<std::string> read_blob(const std::string& blobs, const std::string& digest) {
   std::string bytes =
       TRY(os::read_file(blobs + "/sha256/" + digest.substr(7), kImageDocumentBytesMax));
@@ -106,7 +108,7 @@ struct FoundManifest {
   ImageDocument document;
 };
 
-// Follows (index ->) manifest. Each document has the digest by which it is named.
+// Reads (index ->) manifest. Each document must have the digest in its name.
 Result<FoundManifest> follow(const std::string& blobs, ImageReference at) {
   for (int depth = 0; depth < kIndexDepthMax; depth++) {
     auto document = TRY(read_manifest(TRY(read_blob(blobs, at.digest)), image_architecture()));
@@ -116,7 +118,7 @@ Result<FoundManifest> follow(const std::string& blobs, ImageReference at) {
   return invalid("reading the image: indexes nested too deeply");
 }
 
-// Follows tag -> (index ->) manifest.
+// Reads tag -> (index ->) manifest.
 Result<FoundManifest> find_manifest(const LayoutPaths& layout, std::string_view tag) {
   const std::string index =
       TRY(os::read_file(layout.directory + "/index.json", kImageDocumentBytesMax)
@@ -155,22 +157,22 @@ LoginFile::~LoginFile() {
   if (!path_.empty()) (void)os::remove_all(path_);
 }
 
-Result<std::optional<HeldLayout>> hold_layout(const std::string& source,
-                                              const std::vector<std::string>& directories) {
-  if (!source.starts_with(kOci)) return std::optional<HeldLayout>();
+Result<std::optional<OpenedLayout>> open_layout(const std::string& source,
+                                                const std::vector<std::string>& directories) {
+  if (!source.starts_with(kOci)) return std::optional<OpenedLayout>();
   const auto place = split_oci(std::string_view(source).substr(kOci.size()));
   for (const auto& directory : directories) {
     const std::string above = directory.ends_with('/') ? directory : directory + "/";
     if (!place.layout.starts_with(above)) continue;
     os::File layout =
         TRY(os::open_confined_directory_beneath(directory, place.layout.substr(above.size())));
-    // Reached by this process's descriptor, for programs that it starts.
+    // The path uses this process's descriptor, so that programs that it starts can open the layout.
     std::string reached = std::string(kOci) + "/proc/" + std::to_string(::getpid()) + "/fd/" +
                           std::to_string(layout.descriptor()) +
                           (place.tag.empty() ? "" : ":" + place.tag);
-    return std::optional(HeldLayout{std::move(layout), std::move(reached)});
+    return std::optional(OpenedLayout{std::move(layout), std::move(reached)});
   }
-  return std::optional<HeldLayout>();
+  return std::optional<OpenedLayout>();
 }
 
 Result<void> check_source(const std::string& source) {
@@ -200,7 +202,7 @@ Result<std::vector<ImageReference>> layers_of(const ImageSource& from) {
     const auto place = split_oci(std::string_view(source).substr(kOci.size()));
     return TRY(find_manifest({place.layout, place.layout + "/blobs"}, place.tag)).document.layers;
   }
-  // The layers of podman's storage are known once they are packed.
+  // The layers of podman's storage are unknown until they are packed.
   if (!source.starts_with(kRegistry)) return std::vector<ImageReference>();
   const size_t slash = source.rfind('/');
   const size_t name_end = std::min(source.find('@', slash), source.find(':', slash));
@@ -218,8 +220,9 @@ Result<void> fetch(const ImageSource& from, const LayoutPaths& to,
   TRY(need_skopeo());
   const std::string& source = from.name;
   TRY(os::make_directories(to.blobs + "/sha256", 0700));
-  // skopeo selects this machine's image of several, and understands Docker's formats. Signatures
-  // are checked as the machine's policy.json requires, and then omitted: a layout cannot hold them.
+  // skopeo selects the image for this machine, and supports Docker's formats. Signatures are
+  // checked as the machine's policy.json requires, and then omitted, because a layout cannot
+  // contain them.
   std::vector<std::string> words{"skopeo"};
   if (!has_signature_policy()) words.push_back("--insecure-policy");
   words.insert(words.end(),
@@ -235,13 +238,14 @@ Result<void> fetch(const ImageSource& from, const LayoutPaths& to,
   return ok();
 }
 
-uint64_t bytes_on_the_way(const LayoutPaths& to) {
+uint64_t incomplete_blob_bytes(const LayoutPaths& to) {
   uint64_t bytes = 0;
   const auto names = os::list_directory(to.directory);
   if (!names) return 0;
   for (const auto& name : *names) {
     struct stat status;
-    if (name.starts_with(kOnTheWay) && ::stat((to.directory + "/" + name).c_str(), &status) == 0)
+    if (name.starts_with(kIncompleteBlob) &&
+        ::stat((to.directory + "/" + name).c_str(), &status) == 0)
       bytes += uint64_t(status.st_size);
   }
   return bytes;

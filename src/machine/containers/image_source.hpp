@@ -1,5 +1,5 @@
-// Finds and fetches images, through skopeo and this machine's files: their digests, layers and
-// documents. Private to this module; image.hpp lists the sources and the errors.
+// Finds and fetches images, with their digests, layers and documents, through skopeo and files of
+// this machine. Private to this module; image.hpp lists the sources and the errors.
 //
 // Threads: callable from anywhere.
 #pragma once
@@ -18,13 +18,13 @@
 
 namespace trainyard::containers {
 
-// The directories of logins, next to the shared images directory.
+// Returns the parent of the images directories of logins, next to the shared images directory.
 inline std::string private_images(const std::string& images_directory) {
   return images_directory + ".private";
 }
 
-// A file in the form of containers-auth.json(5) for the programs that query registries; removed
-// with the object. Its directory is made when absent.
+// LoginFile is a file in the form of containers-auth.json(5), for programs that query registries.
+// Its directory is made if it is absent; the destructor removes the file.
 class LoginFile {
  public:
   static Result<LoginFile> write(const std::string& directory, const ImageRights::Login& login);
@@ -38,47 +38,48 @@ class LoginFile {
   std::string path_;
 };
 
-// A source and the login for it. `login_file`: "" = the login of this machine's own files.
+// A source and the file with its login. `login_file` "": the login in the files of this machine.
 struct ImageSource {
   std::string name;
   std::string login_file = {};
 };
 
-// The layout of "oci:PATH:TAG" below one of the directories, opened beneath it, and the source that
-// names it while it is open. Nothing, if it lies elsewhere. Errors: invalid: a symbolic link is on
-// the path.
-struct HeldLayout {
+// An OCI layout that was opened beneath a directory, and the source that names it while it is open.
+struct OpenedLayout {
   os::File directory;
   std::string source;
 };
-Result<std::optional<HeldLayout>> hold_layout(const std::string& source,
-                                              const std::vector<std::string>& directories);
+// Opens the layout of "oci:PATH:TAG" beneath one of `directories`. Returns nullopt if it is
+// elsewhere. Errors: invalid, if a symbolic link is on the path.
+Result<std::optional<OpenedLayout>> open_layout(const std::string& source,
+                                                const std::vector<std::string>& directories);
 
-// Errors: invalid, for an unknown kind of source.
+// Checks the form of a source. Errors: invalid, for an unknown kind of source.
 Result<void> check_source(const std::string& source);
 
-// "sha256:" and 64 hex digits.
+// Returns "sha256:" and 64 hex digits.
 std::string sha256(std::string_view bytes);
 
-// Returns the digest by which the image is stored here, without fetching it.
+// Returns the digest under which the image is stored here, without fetching it.
 Result<std::string> digest_of(const ImageSource& source);
 
-// Returns its layers, the lowest first, in the source's form; empty where only fetching tells.
+// Returns its layers, the lowest first, in the form of the source; empty if they are unknown before
+// the image is fetched.
 Result<std::vector<ImageReference>> layers_of(const ImageSource& source);
 
-// An OCI layout with one image, called "image"; its blobs lie in BLOBS/sha256/, where present ones
-// are not fetched again. `watch` as Command::watch.
+// An OCI layout with one image, with the tag "image". Its blobs are in BLOBS/sha256/.
 struct LayoutPaths {
   std::string directory;
   std::string blobs;
 };
+// Fetches an image into a layout. Existing blobs are not fetched again. `watch`: as Command::watch.
 Result<void> fetch(const ImageSource& source, const LayoutPaths& to,
                    const std::function<bool()>& watch);
-// Bytes that fetch() has written so far to incomplete blobs.
-uint64_t bytes_on_the_way(const LayoutPaths& to);
+// Returns the bytes that fetch() has written so far to incomplete blobs.
+uint64_t incomplete_blob_bytes(const LayoutPaths& to);
 
-// Returns the same image by its digest, so that what is fetched is what has that digest, however
-// often the registry's tag moves. Other sources than registries are returned as they are.
+// Returns the source with the digest instead of a tag, so that the image with this digest is
+// fetched even if the tag changes. Sources other than registries are returned unchanged.
 ImageSource pinned_to(ImageSource source, const std::string& digest);
 
 // The documents of the fetched image.
@@ -87,12 +88,12 @@ struct DescribedImage {
   std::vector<ImageReference> layers;
 };
 Result<DescribedImage> describe(const LayoutPaths& layout);
-// Checks that an image was fetched whose digest is `digest`: a layout may change meanwhile. For
-// registries, pinned_to() does. Errors: corrupt.
+// Checks that the fetched image has the digest `digest`, because a layout may change meanwhile.
+// (For registries, pinned_to() ensures it.) Errors: corrupt.
 Result<void> check_fetched(const ImageSource& source, const std::string& digest,
                            const DescribedImage& image);
 
-// Returns the error with its proper kind, and with the image in its message.
+// Returns the error with the correct kind, and with the image in its message.
 Error explained(Error error, const std::string& source);
 
 }  // namespace trainyard::containers

@@ -34,7 +34,7 @@ TEST(CommandLine, IsDockerRunImageTrain) {
     EXPECT_EQ(command_line(each.image, each.entrypoint, each.arguments), each.expected);
 }
 
-TEST(ImageDocuments, AnIndexIsSearchedByTag) {
+TEST(ImageDocuments, FindsATagInAnIndex) {
   const std::string index = R"({"manifests":[{"digest":")" + kDigest +
                             R"(","annotations":{"org.opencontainers.image.ref.name":"v1"}}]})";
   ASSERT_TRUE(find_in_index(index, "v1"));
@@ -52,7 +52,7 @@ TEST(ImageDocuments, ADigestIsNeverAPath) {
   }
 }
 
-TEST(ImageDocuments, AnIndexOfManifestsIsSearchedByPlatform) {
+TEST(ImageDocuments, FindsThePlatformInAnIndexOfManifests) {
   const std::string manifest =
       R"({"manifests":[{"digest":"x","platform":{"os":"linux","architecture":"arm64"}},{"digest":")" +
       kDigest + R"(","platform":{"os":"linux","architecture":"amd64"}}]})";
@@ -64,7 +64,7 @@ TEST(ImageDocuments, AnIndexOfManifestsIsSearchedByPlatform) {
   EXPECT_FALSE(read_manifest(R"({"config":{"digest":")" + kDigest + R"("}})", "amd64")->is_index);
 }
 
-TEST(ImageDocuments, AManifestNamesItsLayers) {
+TEST(ImageDocuments, ReadsTheLayersOfAManifest) {
   const std::string start = R"({"config":{"digest":")" + kDigest + R"("},"layers":)";
   const auto found =
       read_manifest(start + R"([{"digest":")" + kDigest + R"(","size":12}]})", "amd64");
@@ -83,7 +83,7 @@ TEST(PullProgress, IsFormattedForUsers) {
   EXPECT_EQ(format_progress({Doing::downloading, 0, 0}), "Downloading the training image");
 }
 
-TEST(ImageDocuments, AConfigIsRead) {
+TEST(ImageDocuments, ReadsAConfig) {
   const auto config = read_image_config(
       R"({"config":{"User":"7:8","Env":["A=B=C","D="],"Entrypoint":["/bin/x"],"Cmd":null,"WorkingDir":"/a/../b/./c/"}})");
   ASSERT_TRUE(config) << config.error().message;
@@ -97,7 +97,7 @@ TEST(ImageDocuments, AConfigIsRead) {
     EXPECT_EQ(read_image_config(wrong).error().kind, Kind::invalid) << wrong;
 }
 
-TEST(ImageDocuments, UsersAreLookedUpInTheImage) {
+TEST(ImageDocuments, FindsUsers) {
   constexpr const char* kPasswd = "root:x:0:0::/root:/bin/sh\nann:x:1000:100::/:\nbad:x:q:1::/:\n";
   constexpr const char* kGroup = "root:x:0:\nusers:x:100:\nstaff:x:50:\n";
   const auto ids = [&](const char* user) {
@@ -118,12 +118,12 @@ TEST(ImageDocuments, UsersAreLookedUpInTheImage) {
   EXPECT_EQ(ids("99999999999"), "invalid");
 }
 
-TEST(UserOf, ReadsRegularFilesOfTheImageOnly) {
+TEST(UserOf, ReadsOnlyRegularFilesOfTheImage) {
   const os::TemporaryDirectory root;
   const std::string accounts = root.path() + "/etc/passwd";
   ASSERT_TRUE(os::make_directories(root.path() + "/etc"));
   ASSERT_TRUE(os::write_file(root.path() + "/accounts", "ann:x:1000:100::/:\n"));
-  // Links end in the image, as they would in a container.
+  // Links lead to files in the image, as in a container.
   ASSERT_EQ(::symlink("/accounts", accounts.c_str()), 0);
   const auto linked = user_of(root.path(), "ann");
   ASSERT_TRUE(linked) << linked.error().message;
@@ -162,7 +162,7 @@ class RealImage : public testing::Test {
       ASSERT_TRUE(done) << done.error().message;
     }
   }
-  // Output and exit code of a container of the image.
+  // Returns the output and exit code of a container of the image.
   std::string run_in(const UnpackedImage& image, const std::string& script) {
     ContainerSpec spec;
     spec.id = "image-test";
@@ -219,7 +219,7 @@ TEST_F(RealImage, SeveralHostsWaitForTheFirst) {
   EXPECT_TRUE(os::exists(roots[0] + "/bin/sh"));
 }
 
-TEST_F(RealImage, IsTakenFromContainersStorageToo) {
+TEST_F(RealImage, IsFetchedFromContainersStorage) {
   const std::string store = "containers-storage:[vfs@" + directory_.path() + "/store+" +
                             directory_.path() + "/run]localhost/train:1";
   const auto copied = os::run_or_fail(
@@ -240,7 +240,7 @@ TEST_F(RealImage, ReportsMissingImages) {
   EXPECT_EQ(unpack_image("docker://127.0.0.1:1/x", images_).error().kind, Kind::unavailable);
 }
 
-TEST_F(RealImage, AllItsLayersTogetherHaveALimit) {
+TEST_F(RealImage, LimitsAllItsLayersTogether) {
   const auto names = [&](const std::string& directory) {
     auto found = os::list_directory(images_ + "/" + directory);
     return found ? *std::move(found) : std::vector<std::string>();
@@ -260,7 +260,7 @@ TEST_F(RealImage, AllItsLayersTogetherHaveALimit) {
   EXPECT_EQ(again.error().kind, Kind::exhausted) << again.error().message;
 }
 
-TEST_F(RealImage, ADamagedImageLeavesNothing) {
+TEST_F(RealImage, LeavesNoFilesIfItIsDamaged) {
   const auto blobs = os::list_directory(layout_ + "/blobs/sha256");
   ASSERT_TRUE(blobs);
   for (const auto& blob : *blobs) {

@@ -1,4 +1,4 @@
-// Chooses the unpacked images, layers and blobs to remove when there are too many.
+// Removes unused images, layers and blobs if they have too many bytes (trim_images()).
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class Trimming {
     if (!pull_under_way()) {
       TRY(sweep());
       TRY(drop_orphans());
-      // A compressed layer is only of use when its image changes: it is removed before runnable
+      // A compressed layer is needed only if its image changes, so it is removed before unpacked
       // images.
       TRY(drop_blobs());
     }
@@ -141,14 +141,14 @@ class Trimming {
   }
 
   Result<void> drop_image(const std::string& name) {
-    if (!TRY(take_away(name))) return ok();
+    if (!TRY(remove_image(name))) return ok();
     layers_of_.erase(name);
     return pull_under_way() ? ok() : drop_orphans();
   }
 
-  // False: the image is in use. A user marks the image first and checks it second; we remove it
-  // first and look for marks second.
-  Result<bool> take_away(const std::string& name) const {
+  // Removes an image. Returns false if it is in use. A user marks the image before it checks that
+  // it exists; here the image is renamed before the marks are read.
+  Result<bool> remove_image(const std::string& name) const {
     const auto lock = os::FileLock::take(path(name) + ".lock");
     if (!lock || used(name)) return false;
     const std::string removing = path(name) + ".removing";

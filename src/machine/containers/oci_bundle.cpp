@@ -14,22 +14,22 @@
 namespace trainyard::containers {
 namespace {
 
-// A container's tmpfs is part of its memory and its limit, so these only keep one use from starving
-// another.
-constexpr uint64_t kTmpfsBytesLeast = 64 << 20;        // a package cache fits
-constexpr uint64_t kTmpfsBytesUnlimited = 1ull << 30;  // where the container has no memory limit
+// The memory of a tmpfs counts against the container's limit, so these limits only prevent that one
+// use takes the memory of another.
+constexpr uint64_t kTmpfsBytesLeast = 64 << 20;        // enough for a package cache
+constexpr uint64_t kTmpfsBytesUnlimited = 1ull << 30;  // if the container has no memory limit
 constexpr uint64_t kDeviceBytes = 64 << 10;            // /dev contains names only
 constexpr uint64_t kTmpfsBytesPerFile =
     // files of a page and more; a file's own record takes a fourth
     4 << 10;
-// names of a container's system, devices and mount points
+// enough names for a container's system, devices and mount points
 constexpr uint64_t kTmpfsFilesLeast = 1024;
-// The out-of-memory killer must choose a process of the job, not the runtime that waits for it in
-// the same cgroup.
+// makes the out-of-memory killer choose a process of the job, and not the runtime in the same
+// cgroup
 constexpr int kOutOfMemoryScore = 500;
-// The kernel refuses less than a millisecond of each 100 ms period.
+// the kernel rejects less than a millisecond of each 100 ms period
 constexpr double kCpusLeast = 0.01;
-// The runtime itself starts inside the limit.
+// the runtime itself starts inside the limit
 constexpr int64_t kMemoryBytesLeast = 8 << 20;
 
 constexpr uint32_t kTerminalGroup = 5;  // "tty" in every distribution
@@ -95,7 +95,7 @@ Result<void> check_paths(const ContainerSpec& spec) {
   if (!spec.image_root.empty() && !is_clean_absolute(spec.image_root))
     return invalid("invalid image root '" + shorten(spec.image_root, 200) +
                    "': it must be an absolute path");
-  // The overlay's options are one comma-separated text.
+  // The options of an overlay are separated by commas, so its paths must not contain any.
   if (!spec.layer_directory.empty() && !is_clean_absolute(spec.layer_directory))
     return invalid("invalid layer directory '" + shorten(spec.layer_directory, 200) +
                    "': it must be an absolute path");
@@ -140,7 +140,7 @@ Result<void> check_mounts(const ContainerSpec& spec, const std::vector<SystemEnt
     if (!lies_below(device, "/dev") || !is_clean_absolute(device))
       return invalid("invalid device file: " + device);
   if (!spec.image_root.empty()) return ok();
-  // The runtime makes missing mount points, and would make them on the machine itself.
+  // Rejected, because the runtime would make missing mount points on the machine itself.
   for (const auto& entry : system)
     for (const auto& wanted : spec.mounts)
       if (lies_below(wanted.destination, entry.path))
@@ -151,7 +151,7 @@ Result<void> check_mounts(const ContainerSpec& spec, const std::vector<SystemEnt
   return ok();
 }
 
-// The share of the container's memory that a tmpfs may use.
+// Returns the bytes of the container's memory that a tmpfs may use.
 uint64_t part_of_memory(const ContainerSpec& spec, uint64_t divisor) {
   const uint64_t part = spec.memory_bytes > 0
                             ? std::max(kTmpfsBytesLeast, uint64_t(spec.memory_bytes) / divisor)
@@ -163,10 +163,10 @@ uint64_t part_of_memory(const ContainerSpec& spec, uint64_t divisor) {
 }  // namespace
 
 const std::vector<std::string>& container_capabilities() {
-  // Over the user namespace's own ids and files only: the rights that programs expect of root (to
-  // change owners, to become another user, as package managers and sshd do), and none that reaches
-  // the network, other processes' memory or the kernel. The network namespace belongs to the
-  // machine, so even the right to low ports comes from one of its settings.
+  // They apply only to ids and files of the user namespace: the rights that programs expect of root
+  // (to change owners or to become another user, as package managers and sshd do). There are none
+  // for the network, other processes' memory or the kernel. The network namespace belongs to the
+  // machine, so even low ports are permitted by one of its settings instead.
   static const std::vector<std::string> names = {
       "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",     "CAP_FSETID",
       "CAP_KILL",    "CAP_SETGID",           "CAP_SETUID",     "CAP_SETPCAP",
@@ -177,15 +177,15 @@ const std::vector<std::string>& container_capabilities() {
 const std::vector<std::string>& system_allow_list() {
   static const std::vector<std::string> list = {
       "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libo32",
-      // Names and how to look them up.
+      // Names of users, hosts and services.
       "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf",
       "/etc/services", "/etc/protocols", "/etc/networks", "/etc/rpc", "/etc/ethertypes",
-      // The dynamic linker.
+      // Configuration of the dynamic linker.
       "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
-      // Trust: certificates, never /etc/ssl/private.
+      // Certificates, but never /etc/ssl/private.
       "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/ca-certificates.conf",
       "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/crypto-policies",
-      // Time, language, terminal.
+      // Time zone, language, terminal.
       "/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf",
       "/etc/default/locale", "/etc/inputrc", "/etc/terminfo", "/etc/bash.bashrc", "/etc/bashrc",
       "/etc/profile", "/etc/profile.d", "/etc/skel",
@@ -261,7 +261,7 @@ std::vector<Mount> with_mounts_below(const std::vector<Mount>& mounts, std::stri
     all.push_back(each);
     if (each.source.empty()) continue;
     auto below = os::mounts_below(mountinfo, each.source);
-    // The first mounted first; a mount hidden by another is included once.
+    // In the order in which they were mounted; a mount that is hidden by another is included once.
     std::reverse(below.begin(), below.end());
     std::set<std::string> seen;
     for (const auto& path : below) {
@@ -289,7 +289,7 @@ Json mounts_of(const ContainerSpec& spec, const Stage& stage, const std::optiona
   mounts.push_back(mount("/dev", "tmpfs", "tmpfs",
                          {"nosuid", "noexec", "mode=755", "size=" + std::to_string(kDeviceBytes),
                           files_limit(kDeviceBytes)}));
-  // A program that opens a terminal changes its group to tty, if the container has such ids.
+  // Terminals get the group tty, if the container has this id.
   std::vector<std::string> terminals = {"nosuid", "noexec", "newinstance", "ptmxmode=0666",
                                         "mode=0620"};
   if (ids && ids->count > kTerminalGroup)
@@ -331,7 +331,7 @@ Json process_of(const ContainerSpec& spec, bool user_namespace) {
                       {"hard", limit.hard},
                       {"soft", limit.soft}});
   const Json given = user_namespace ? Json(container_capabilities()) : none;
-  // Users other than root get none at first, as with other runtimes.
+  // As with other runtimes, users other than root have no capabilities at first.
   const Json effective = spec.user_id == 0 ? given : none;
   return {{"terminal", false},
           {"user", {{"uid", spec.user_id}, {"gid", spec.group_id}}},
@@ -344,8 +344,8 @@ Json process_of(const ContainerSpec& spec, bool user_namespace) {
             {"inheritable", none},
             {"permitted", effective},
             {"ambient", none}}},
-          // A machine may forbid raising limits, so none is raised unless requested: the container
-          // has ours.
+          // The machine may forbid raising limits, so limits that were not requested are those of
+          // this process.
           {"rlimits", limits},
           {"noNewPrivileges", true},
           {"oomScoreAdj", kOutOfMemoryScore}};

@@ -1,5 +1,5 @@
-// Makes the OCI bundle of a container as text: config.json from a spec, and the content of an empty
-// root before the runtime starts. Nothing here touches the machine: its mountable paths are an
+// Makes the OCI bundle of a container as values: config.json from a spec, and the steps that fill
+// an empty root before the runtime starts. The paths of the machine that can be mounted are an
 // argument.
 //
 // Threads: pure functions.
@@ -17,18 +17,19 @@
 
 namespace trainyard::containers {
 
-// A path of this machine's own system that a runtime sees.
+// A path of this machine that a container without an image sees.
 struct SystemEntry {
   enum class Kind { directory, file, link };
   std::string path;  // absolute: "/usr", "/etc/passwd"
   Kind kind = Kind::directory;
-  std::string target;  // of links: "usr/bin"
+  std::string target;  // target of a link: "usr/bin"
 };
 
-// The allow-list: paths of this machine that a runtime may see, if they exist. Directories of the
-// root first, then of /etc. Never: shadow, ssh, sudoers, hosts, resolv.conf, keys.
+// Returns the allow-list: paths of this machine that such a container may see, if they exist.
+// Directories of the root are first, then paths in /etc. It never contains shadow, ssh, sudoers,
+// hosts, resolv.conf or keys.
 const std::vector<std::string>& system_allow_list();
-// Entries of the allow-list that this machine has.
+// Returns the entries of the allow-list that exist on this machine.
 std::vector<SystemEntry> system_entries();
 
 // One step of filling an empty root. The steps are carried out in order.
@@ -36,21 +37,23 @@ struct RootStep {
   enum class Kind { directory, file, link, bind };
   Kind kind = Kind::directory;
   std::string path;  // relative to the root
-  // of links; of binds: the path on this machine that is mounted there, read-only
+  // link: its target; bind: the path on this machine that is mounted here read-only
   std::string target;
   unsigned mode = 0755;
 };
 std::vector<RootStep> root_steps(const std::vector<SystemEntry>& system);
 
-// Returns each mount, followed by the mounts below its source (by the text of /proc/self/mountinfo)
-// as mounts of their own: so each can be bound, or mapped to the container's ids, separately. Pure.
+// Returns each mount, followed by the mounts below its source (from the text of
+// /proc/self/mountinfo) as separate mounts, so that each can be bound, or mapped to the container's
+// ids, separately. Pure.
 std::vector<Mount> with_mounts_below(const std::vector<Mount>& mounts, std::string_view mountinfo);
 
-// The directories that are prepared for the runtime: a tmpfs that only the container's first mount
-// namespace shows, and that root of the container's user namespace may search.
+// The directories that are prepared for the runtime. They are in a tmpfs that is visible only in
+// the container's first mount namespace, and that root of the container's user namespace may
+// search.
 //
 //   STAGE/root       the container's root
-//   STAGE/image      the image, by the container's ids (shifted ids only)
+//   STAGE/image      the image, mapped to the container's ids (only if ids are shifted)
 //   STAGE/mount-0 .. spec.mounts that have a source, by their index
 //   STAGE/device-0 ..
 //   STAGE/sys        a sysfs of the given network namespace
@@ -61,29 +64,31 @@ struct Stage {
   std::string mount(size_t index) const { return path + "/mount-" + std::to_string(index); }
   std::string device(size_t index) const { return path + "/device-" + std::to_string(index); }
   std::string sys() const { return path + "/sys"; }
-  std::string runtime() const { return path + "/crun"; }  // as lists of processes show it
+  std::string runtime() const { return path + "/crun"; }  // the path that lists of processes show
 };
 
 struct Bundle {
   Json config;
   std::vector<RootStep> root;  // empty for images
-  uint64_t root_bytes = 0;     // size limit of the root's tmpfs
+  uint64_t root_bytes = 0;     // size limit of the tmpfs of the root
 };
 
-// The options that limit a tmpfs: its bytes, and its files, each of which takes kernel memory even
-// when it is empty.
+// Returns the mount options that limit a tmpfs: its bytes, and its files, each of which needs
+// kernel memory even if it is empty.
 std::string tmpfs_limits(uint64_t bytes);
 
-// Checks everything that a bundle is made of. Errors: invalid, naming the member of the spec.
+// Checks all members of a spec from which a bundle is made. Errors: invalid, with the name of the
+// member.
 Result<void> check_container(const ContainerSpec& spec, const std::vector<SystemEntry>& system);
 
-// Makes the bundle. `ids`: of the container's user namespace; none: it has no user namespace and no
-// capability. `filter`: of system calls (system_call_filter.hpp). Requires: check_container()
-// accepts the spec; the caller has entered spec.network_namespace, if given.
+// Makes the bundle. `ids` are those of the container's user namespace; unset: it has no user
+// namespace and no capabilities. `filter` is the filter of system calls (system_call_filter.hpp).
+// Requires: check_container() accepts the spec; the caller has entered spec.network_namespace, if
+// it is set.
 Bundle make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system,
                    const Stage& stage, const std::optional<IdRange>& ids, const Json& filter);
 
-// The capabilities of a container's root ("CAP_CHOWN"), if it has a user namespace.
+// Returns the capabilities of the root of a container with a user namespace: "CAP_CHOWN" ..
 const std::vector<std::string>& container_capabilities();
 
 }  // namespace trainyard::containers

@@ -37,7 +37,7 @@ Json mount_at(const Json& config, const std::string& destination) {
   return {};
 }
 
-TEST(Bundle, GivesRootRightsOverItsOwnIdsOnly) {
+TEST(Bundle, GivesRootRightsOnlyOverItsOwnIds) {
   const auto bundle = bundle_of(a_bundle_spec(), kIds);
   ASSERT_TRUE(bundle) << bundle.error().message;
   const Json& process = bundle->config["process"];
@@ -60,7 +60,7 @@ TEST(Bundle, GivesRootRightsOverItsOwnIdsOnly) {
               Json::array({{{"containerID", 0}, {"hostID", kFirstRange}, {"size", kIdsOfRange}}}));
 }
 
-TEST(Bundle, MapsIdsInThePiecesThatItsOwnNamespaceHas) {
+TEST(Bundle, MapsIdsInThePiecesOfItsOwnNamespace) {
   const IdRange ids{0, 1001, {1, 65535}, {1, 999, 500}};
   const auto bundle = bundle_of(a_bundle_spec(), ids);
   ASSERT_TRUE(bundle) << bundle.error().message;
@@ -85,7 +85,7 @@ TEST(Bundle, LimitsProcessesByUserWhenConfigured) {
   EXPECT_EQ(bundle_of(spec, kIds)->config["process"]["rlimits"], expected);
 }
 
-TEST(Bundle, GivesAnotherUserNoRightToBeginWith) {
+TEST(Bundle, GivesOtherUsersNoCapabilities) {
   auto spec = a_bundle_spec();
   spec.user_id = 1000;
   const auto bundle = bundle_of(spec, kIds);
@@ -103,7 +103,7 @@ TEST(Bundle, GivesNoCapabilityWithoutAUserNamespace) {
   EXPECT_FALSE(bundle->config["linux"].contains("uidMappings"));
 }
 
-TEST(Bundle, MakesTheNamespacesThatAreNotGiven) {
+TEST(Bundle, MakesNamespacesThatAreNotGiven) {
   const auto made = [](const ContainerSpec& spec, const std::optional<IdRange>& ids) {
     std::set<std::string> types;
     const auto bundle = bundle_of(spec, ids);
@@ -122,7 +122,7 @@ TEST(Bundle, MakesTheNamespacesThatAreNotGiven) {
             (std::set<std::string>{"mount", "uts", "pid", "ipc", "user", "network"}));
 }
 
-TEST(Bundle, BindsTheMachinesOwnAndKeepsLinksAsLinks) {
+TEST(Bundle, BindsTheMachinesSystemAndKeepsLinks) {
   const auto bundle = bundle_of(a_bundle_spec(), kIds);
   ASSERT_TRUE(bundle);
   std::map<std::string, std::string> bound, linked;
@@ -137,7 +137,7 @@ TEST(Bundle, BindsTheMachinesOwnAndKeepsLinksAsLinks) {
   EXPECT_TRUE(mount_at(bundle->config, "/usr").is_null());
 }
 
-TEST(Bundle, TakesMountsFromTheStageByTheirIndex) {
+TEST(Bundle, MountsSourcesFromTheStageByIndex) {
   auto spec = a_bundle_spec();
   spec.mounts = {{"/data/ml", "/opt/ml", false},
                  {"", "/scratch", false, 1 << 20},
@@ -200,7 +200,7 @@ TEST(Bundle, NeverShowsSecrets) {
       EXPECT_EQ(path.find(secret), std::string::npos) << path;
 }
 
-TEST(Bundle, RefusesAMountBelowTheMachinesOwnSystem) {
+TEST(Bundle, RejectsAMountBelowTheMachinesSystem) {
   auto spec = a_bundle_spec();
   spec.mounts = {{"/somewhere", "/usr/lib/mine"}};
   const auto bundle = bundle_of(spec, kIds);

@@ -9,7 +9,7 @@
 namespace trainyard::containers {
 namespace {
 
-constexpr size_t kEntriesMax = 4096;  // of a list or table in a document
+constexpr size_t kEntriesMax = 4096;  // limit of a list or table in a document
 constexpr const char* kTagAnnotation = "org.opencontainers.image.ref.name";
 
 bool is_digest(std::string_view text) {
@@ -26,7 +26,7 @@ Result<Json> parse_document(std::string_view text, const char* what) {
   return json;
 }
 
-// Returns the member, or null: other tools' documents omit unused members.
+// Returns the member; null if it is missing, since documents of some tools omit unused members.
 const Json& member(const Json& object, const char* name) {
   static const Json none;
   const auto found = object.find(name);
@@ -138,7 +138,7 @@ Result<ImageConfig> read_image_config(std::string_view config) {
   read.user = text_of(member(inner, "User"));
   const std::string directory = text_of(member(inner, "WorkingDir"));
   if (directory.empty()) return read;
-  // Cleaned: "/a/../b/" is "/b", and a relative one starts at the root.
+  // Normalizes the path: "/a/../b/" becomes "/b", and a relative path starts at the root.
   std::vector<std::string_view> parts;
   for (const auto part : split(directory, '/')) {
     if (part.empty() || part == ".") continue;
@@ -162,7 +162,7 @@ Result<UserIds> find_user(std::string_view user, std::string_view passwd, std::s
     if (!number || *number < 0 || *number >= std::numeric_limits<uint32_t>::max()) return {};
     return uint32_t(*number);
   };
-  // Returns the fields of the line "NAME:x:ID:.." that has `wanted` at index `place`.
+  // Returns the fields of the line "NAME:x:ID:.." whose field `place` is `wanted`.
   const auto look_up = [](std::string_view text, std::string_view wanted,
                           size_t place) -> std::optional<std::vector<std::string_view>> {
     for (const auto line : split(text, '\n')) {

@@ -1,4 +1,4 @@
-// Decodes untrusted documents of an image. First byte: which decoder.
+// Decodes any bytes as documents of an image. The first byte selects the decoder.
 //
 // decoder: src/machine/containers/oci_image.cpp
 #include <cstddef>
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       (void)read_image_config(text);
       break;
     case 'u': {
-      // USER, /etc/passwd and /etc/group, apart by a zero byte.
+      // The rest is USER, /etc/passwd and /etc/group, separated by zero bytes.
       const size_t first = text.find('\0');
       const size_t second = first == text.npos ? text.npos : text.find('\0', first + 1);
       if (second == text.npos) break;

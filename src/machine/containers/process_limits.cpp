@@ -39,8 +39,8 @@ void raise_limits(std::vector<ProcessLimit>& limits, std::vector<std::string>& w
   }
 }
 
-// Before Linux 5.14 all processes of the user count, in any namespace; and a limit above our own
-// cannot be set.
+// Before Linux 5.14 the processes of a user in all namespaces count. A limit above that of this
+// process cannot be set.
 bool may_limit_processes_by_user(int64_t pids_max) {
   utsname name;
   int major = 0, minor = 0;

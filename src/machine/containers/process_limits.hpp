@@ -1,7 +1,6 @@
 // Raises the limits of processes (setrlimit) that containers request.
 //
-// Threads: limits belong to the whole process: a raised limit is raised for all threads. Errors:
-// none.
+// Threads: limits belong to the process, so a raised limit applies to all threads. Errors: none.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +13,15 @@
 
 namespace trainyard::containers {
 
-// Returns the number of a resource that setrlimit() limits, by its name in small letters.
+// Returns the number of a resource of setrlimit() by its name in lower case; nullopt: unknown name.
 std::optional<int> resource_of(std::string_view name);
 
-// Raises the server's own hard limits, for all that it starts: a runtime with a user namespace of
-// its own may lower limits but not raise them. A limit above the machine's is cut, and `withheld`
-// gets a sentence for each.
+// Raises the hard limits of this process, which its children inherit, since a runtime in its own
+// user namespace can lower limits but not raise them. A limit above that of the machine is reduced
+// to it, and a sentence about it is added to `withheld`.
 void raise_limits(std::vector<ProcessLimit>& limits, std::vector<std::string>& withheld);
 
-// True if this machine counts processes by user namespace, and permits limiting them so.
+// Returns true if this machine counts processes by user namespace, and permits this limit.
 bool may_limit_processes_by_user(int64_t pids_max);
 
 }  // namespace trainyard::containers

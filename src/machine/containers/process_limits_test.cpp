@@ -8,12 +8,12 @@
 namespace trainyard::containers {
 namespace {
 
-TEST(ProcessLimits, HaveNames) {
+TEST(ProcessLimits, FindsResourcesByName) {
   EXPECT_EQ(resource_of("nofile"), int(RLIMIT_NOFILE));
   EXPECT_FALSE(resource_of("RLIMIT_NOFILE"));
 }
 
-TEST(ProcessLimits, AreRaisedAsFarAsTheMachineAllowsAndTheRestIsReported) {
+TEST(ProcessLimits, RaisesToTheLimitOfTheMachineAndReportsTheRest) {
   rlimit before = {};
   ASSERT_EQ(::getrlimit(RLIMIT_MEMLOCK, &before), 0);
   std::vector<ProcessLimit> limits = {

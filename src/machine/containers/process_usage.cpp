@@ -24,8 +24,8 @@ constexpr size_t kTimes[] = {12, 13, 14, 15}, kPages = 22;
 
 struct Stat {
   std::string name;
-  int64_t ticks = 0;  // of processors, with those of its children that have ended
-  int64_t pages = 0;  // in memory
+  int64_t ticks = 0;  // CPU time, including that of its children that have ended
+  int64_t pages = 0;  // resident pages
 };
 
 std::optional<Stat> stat_of(const std::string& process) {
@@ -50,8 +50,8 @@ long page_bytes() {
 
 }  // namespace
 
-// The other processes of our PID namespace are the container, its runtime, and the few helper
-// programs that we start.
+// The other processes of this PID namespace are the container, its runtime, and a few helper
+// programs.
 Result<ContainerUsage> usage_of_other_processes() {
   static const long ticks = std::max(1l, ::sysconf(_SC_CLK_TCK));
   ContainerUsage usage;

@@ -1,5 +1,4 @@
-// Adds up the usage of the processes next to this one: for machines that have no usage per
-// container.
+// Sums the usage of processes, for machines that do not measure usage per container.
 //
 // Threads: callable from anywhere. Errors: those of files.
 #pragma once
@@ -9,12 +8,12 @@
 
 namespace trainyard::containers {
 
-// Usage of all processes of this PID namespace but this one. A process that has ended counts as
-// long as its parent lives.
+// Returns the usage of all other processes of this PID namespace. A process that has ended is
+// counted while its parent lives.
 Result<ContainerUsage> usage_of_other_processes();
 
-// Returns those of the processes that use most memory, largest first. Processes that have ended are
-// left out.
+// Returns the `count_max` processes that use most memory, largest first, without processes that
+// have ended.
 std::vector<ProcessMemory> largest(const std::vector<int>& processes, size_t count_max);
 
 }  // namespace trainyard::containers

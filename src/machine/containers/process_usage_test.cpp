@@ -10,7 +10,7 @@
 namespace trainyard::containers {
 namespace {
 
-// A child with a name and some memory, until it is destroyed.
+// A child process with a name and some memory, which the destructor ends.
 class Child {
  public:
   Child(const char* name, size_t bytes) {
@@ -39,7 +39,7 @@ class Child {
   pid_t process_ = 0;
 };
 
-TEST(ProcessUsage, TheLargestProcessesComeFirst) {
+TEST(ProcessUsage, ReturnsTheLargestProcessesFirst) {
   const Child small("small", 1 << 20), large(
                                            "a) \x01\xff"
                                            "b",

@@ -37,10 +37,10 @@
 namespace trainyard::containers {
 namespace {
 
-// The variables by which children know that they are in a sandbox, and in which.
+// the variables that mark the children of a process in a sandbox, with its directory
 constexpr const char* kVariable = "TRAINYARD_ENCLOSURE";
 constexpr const char* kRootsRunDirectory = "/run/trainyard";
-// Names below the sandbox's directory.
+// names below the directory of the sandbox
 constexpr const char* kLock = "/lock";
 constexpr const char* kHolder = "/keeper";  // "PID START"
 constexpr const char* kHolderLog = "/keeper.log";
@@ -48,22 +48,22 @@ constexpr const char* kSlirpLog = "/slirp4netns.log";
 constexpr const char* kRun = "/run";
 constexpr const char* kNetwork = "/run/network";
 constexpr const char* kNoEgress = "/run/no-way-out";  // the reason; empty if there is egress
-// Records of some hundred bytes for each container, and names.
+// options of the tmpfs, which contains records of a few hundred bytes for each container, and names
 constexpr const char* kRunOptions = "mode=0755,size=64m";
-// A holder that ends releases the lock after some milliseconds.
+// a holder that ends releases the lock after a few milliseconds
 constexpr std::chrono::seconds kLockWait{10};
 constexpr std::chrono::milliseconds kLockPause{20};
-// Making namespaces takes some milliseconds; slirp4netns is ready within a tenth of a second.
+// making namespaces takes a few milliseconds; slirp4netns is ready within a tenth of a second
 constexpr int kReadyMilliseconds = 20'000;
 constexpr Duration kToolMax = 10s;
-// Pauses before slirp4netns is started again: doubled each time, until it has run well for a while.
+// pauses before slirp4netns is started again: doubled each time, until it has run for some time
 constexpr std::chrono::milliseconds kSlirpPause{100}, kSlirpPauseMax{30'000};
 constexpr std::chrono::seconds kSlirpWell{60};
 constexpr size_t kMessageBytesMax = 4096;
-// The kernel accepts 340 triples; an ordinary user has fewer than these.
+// limit of triples; the kernel accepts 340, and ordinary users have fewer
 constexpr size_t kGrantsMax = 32;
-// The egress has addresses of its own, of a network reserved for tests (RFC 2544): 2 is its router,
-// 3 its name server.
+// the network of the egress, which is reserved for tests (RFC 2544): .2 is its router, .3 its name
+// server
 constexpr const char* kEgressNetwork = "198.18.255.0/24";
 constexpr const char* kEgressNameServer = "198.18.255.3";
 constexpr const char* kEgressLink = "tap0";
@@ -104,9 +104,9 @@ std::vector<IdGrant> grants_of(const char* file, uint32_t user) {
   return text ? parse_id_grants(*text, user_name(user), user) : std::vector<IdGrant>();
 }
 
-// Sets the id maps of the user namespace of `process`, a process of ours: all ids that the user was
-// granted, if the machine has the programs for it and permits them (another runtime's container may
-// not); else the user alone.
+// Sets the id maps of the user namespace of `process`, a child of this process: all ids that the
+// user was granted, if the machine has the programs for it and permits them (containers of other
+// runtimes may not); otherwise only the user.
 Result<void> map_ids(pid_t process) {
   const uint32_t user = ::geteuid(), group = ::getegid();
   const auto users = grants_of("/etc/subuid", user), groups = grants_of("/etc/subgid", user);
@@ -122,7 +122,7 @@ Result<void> map_ids(pid_t process) {
         {{"why", mapped.error().message}});
   }
   const std::string folder = "/proc/" + number;
-  // The group map comes first; a map that is present stays.
+  // The group map is set first; an existing map is kept.
   if (const auto there = os::read_file(folder + "/gid_map", 4096); !there || trim(*there).empty()) {
     TRY(write_once(folder + "/setgroups", "deny"));
     TRY(write_once(folder + "/gid_map", "0 " + std::to_string(group) + " 1"));
@@ -130,9 +130,9 @@ Result<void> map_ids(pid_t process) {
   return write_once(folder + "/uid_map", "0 " + std::to_string(user) + " 1");
 }
 
-// Environment of every process in the sandbox: programs of images know by the latter three that
-// they are not root of the machine.
-void tell_children(const std::string& directory, uint32_t user, uint32_t group) {
+// Sets the environment of every process in the sandbox. By the latter three variables, programs for
+// images detect that they are not root of the machine.
+void mark_children(const std::string& directory, uint32_t user, uint32_t group) {
   ::setenv(kVariable, directory.c_str(), 1);
   ::setenv("_CONTAINERS_USERNS_CONFIGURED", "done", 1);
   ::setenv("_CONTAINERS_ROOTLESS_UID", std::to_string(user).c_str(), 1);
@@ -167,7 +167,7 @@ Result<void> make_network_of_bridges(const std::string& path) {
   return made;
 }
 
-// Starts slirp4netns, a child of the calling thread that ends with it, and waits until it serves.
+// Starts slirp4netns, a child that ends with the calling thread, and waits until it is ready.
 Result<pid_t> start_slirp(const std::string& network, const std::string& log_file,
                           const std::vector<std::string>& more) {
   int ready[2];
@@ -193,7 +193,7 @@ Result<pid_t> start_slirp(const std::string& network, const std::string& log_fil
   if (child < 0) return from_errno("starting slirp4netns");
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // It changes its root and unmounts the old one, which must not affect ours.
+    // slirp4netns changes its root and unmounts the old one, which must not affect this process.
     if (::unshare(CLONE_NEWNS) != 0 ||
         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
       ::_exit(126);
@@ -217,13 +217,13 @@ Result<pid_t> start_slirp(const std::string& network, const std::string& log_fil
                   (text ? to_utf8(shorten(trim(*text), 300)) : "no output"));
 }
 
-// Returns the process that serves the egress. Errors: the reason why there is none.
+// Starts the egress and returns its process. Errors: the reason why there is none.
 Result<pid_t> start_egress(const std::string& network, const std::string& log_file) {
   if (!os::on_path("slirp4netns"))
     return not_found("slirp4netns is not on PATH (install the package slirp4netns)");
   if (const os::File device(::open("/dev/net/tun", O_RDWR | O_CLOEXEC)); !device)
     return denied(std::string("/dev/net/tun cannot be opened: ") + ::strerror(errno));
-  // Confines itself, if the machine permits it.
+  // slirp4netns confines itself, if the machine permits it.
   if (auto confined = start_slirp(network, log_file, {"--enable-sandbox", "--enable-seccomp"}))
     return confined;
   return start_slirp(network, log_file, {});
@@ -238,11 +238,12 @@ std::string await_slirp(pid_t process) {
                              : "ended with exit code " + std::to_string(WEXITSTATUS(status));
 }
 
-// Runs as long as the holder: starts slirp4netns if it does not run (0: it never did), and again
-// whenever it has ended. Until it serves, jobs are told why they have no egress.
-[[noreturn]] void keep_egress(const std::string& directory, pid_t process) {
+// Runs until the holder ends: starts slirp4netns if it does not run (process 0: it has never run),
+// and again whenever it has ended. While it is not ready, a file has the reason why jobs have no
+// egress.
+[[noreturn]] void supervise_egress(const std::string& directory, pid_t process) {
   auto pause = kSlirpPause;
-  std::string logged;  // the last reason, each once
+  std::string logged;  // the last logged reason, so that each is logged once
   for (;;) {
     if (process != 0) {
       const auto began = std::chrono::steady_clock::now();
@@ -266,12 +267,13 @@ std::string await_slirp(pid_t process) {
   }
 }
 
-// Returns the process of the egress; 0: there is none, for a reason that jobs are told.
+// Prepares the sandbox, and returns the process of the egress; 0: there is none, and a file has the
+// reason.
 Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
   if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0)
     return from_errno("becoming root of the rootless sandbox");
-  // Mounts and unmounts of the machine propagate into the sandbox, and from it to the namespaces in
-  // it.
+  // Makes mounts and unmounts of the machine propagate into the sandbox, and from there to its
+  // namespaces.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
       ::mount(nullptr, "/", nullptr, MS_REC | MS_SHARED, nullptr) != 0)
     return from_errno("making a mount namespace");
@@ -294,8 +296,8 @@ Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
   return egress ? *egress : 0;
 }
 
-// Runs the holder. Its two messages to its maker end with a zero byte, and are empty on success:
-// the first when its ids may be mapped, the second when it is ready.
+// Runs the holder. It sends two messages to the process that made it, each with a zero byte at its
+// end and empty on success: the first when its ids can be mapped, the second when it is ready.
 [[noreturn]] void run_holder(const std::string& directory, const os::File& say,
                              const os::File& hear) {
   ::setsid();
@@ -307,7 +309,7 @@ Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
     answer(refused_namespaces(errno).message);
     ::_exit(1);
   }
-  answer("");  // its ids may be mapped now
+  answer("");  // its ids can be mapped now
   char go = 0;
   if (::read(hear.descriptor(), &go, 1) != 1) ::_exit(1);
   const auto prepared = prepare_rootless_sandbox(directory);
@@ -316,7 +318,8 @@ Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
     ::_exit(1);
   }
   answer("");
-  // Closes all of its maker's descriptors: streams and lock. Its own messages go to its log.
+  // Closes the descriptors that it inherited: streams and lock. Its messages are written to its
+  // log.
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   const int own_log = ::open((directory + kHolderLog).c_str(),
                              O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
@@ -325,7 +328,7 @@ Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
   ::syscall(SYS_close_range, 3u, ~0u, 0u);
   static os::MachineClock clock;
   set_log({}, clock, Level::info);
-  const std::thread egress(keep_egress, directory, *prepared);  // ends with this process
+  const std::thread egress(supervise_egress, directory, *prepared);  // ends with this process
   const int lock = ::open((directory + kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   int held;
   do held = lock >= 0 ? ::flock(lock, LOCK_EX) : 0;
@@ -368,7 +371,7 @@ Result<os::ProcessIdentity> make_rootless_sandbox(const std::string& directory) 
   const pid_t holder = ::fork();
   if (holder < 0) return from_errno("starting the sandbox's namespace holder");
   if (holder == 0) {
-    say.close();  // so that the holder notices the end of its maker
+    say.close();  // so that the holder detects the end of this process
     run_holder(directory, say_there, hear_there);
   }
   say_there.close();
@@ -401,8 +404,8 @@ std::optional<os::ProcessIdentity> find_holder(const std::string& directory) {
   return identity;
 }
 
-// Locks the sandbox, shared: while a process holds this lock the holder stays. Held until this
-// process ends.
+// Takes a shared lock of the sandbox until this process ends. While a process holds it, the holder
+// runs.
 Result<void> hold_lock(const std::string& directory) {
   static os::File held;
   const std::string path = directory + kLock;
@@ -427,7 +430,7 @@ Result<void> enter_namespaces_of(const os::ProcessIdentity& holder) {
     return from_errno("opening the namespaces of the sandbox's namespace holder");
   if (!os::is_alive(holder))
     return unavailable("entering the sandbox: its namespace holder has ended");
-  // A mount namespace is entered at its root.
+  // Entering a mount namespace changes the working directory to its root.
   char here[PATH_MAX];
   const bool known = ::getcwd(here, sizeof here) != nullptr;
   if (::setns(users.descriptor(), CLONE_NEWUSER) != 0) return from_errno("entering the sandbox");
@@ -482,7 +485,7 @@ Result<void> enter_rootless_sandbox(const std::string& directory) {
   if (!holder)
     holder = TRY(make_rootless_sandbox(directory).in("making the namespaces of an ordinary user"));
   TRY(enter_namespaces_of(*holder));
-  tell_children(directory, user, group);
+  mark_children(directory, user, group);
   move_to_leaf_cgroup({holder->process, ::getpid()});
   return ok();
 }
@@ -495,7 +498,7 @@ Result<void> enter_temporary_rootless_sandbox() {
   const os::File hear_go(go[0]), hear_done(done[0]), say_done(done[1]);
   os::File say_go(go[1]);
   const pid_t us = ::getpid();
-  // A process that stays outside maps our ids.
+  // A process outside of the namespace must map the ids of this process.
   const pid_t helper = ::fork();
   if (helper < 0) return from_errno("starting a process");
   if (helper == 0) {
@@ -520,7 +523,7 @@ Result<void> enter_temporary_rootless_sandbox() {
   while (::waitpid(helper, nullptr, 0) < 0 && errno == EINTR) {
   }
   TRY(entered);
-  tell_children("", user, group);
+  mark_children("", user, group);
   passing = true;
   return ok();
 }
@@ -529,7 +532,7 @@ Result<void> settle_in_rootless_sandbox() {
   const std::string directory = rootless_sandbox_directory();
   if (!in_rootless_sandbox() || directory.empty()) return ok();
   TRY(hold_lock(directory));
-  // the identity outside, by which processes of other namespaces know us
+  // the identity of this process for processes of other namespaces
   os::remember_own_identity();
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
     return from_errno("mounting a new /proc");

@@ -11,10 +11,10 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-TEST(IdGrants, AreTheUsersLines) {
+TEST(IdGrants, ReturnsTheLinesOfTheUser) {
   struct Case {
     const char* text;
-    const char* expected;  // as newuidmap takes them, of user 1000
+    const char* expected;  // arguments of newuidmap for user 1000
   } const cases[] = {
       {"", "0 1000 1"},
       {"someone:100000:65536\n", "0 1000 1"},
@@ -32,7 +32,7 @@ TEST(IdGrants, AreTheUsersLines) {
       << "who has no name has no lines by name";
 }
 
-TEST(RootlessSandbox, RootOfTheMachineIsInNone) {
+TEST(RootlessSandbox, IsNotUsedByRootOfTheMachine) {
   if (in_rootless_sandbox()) GTEST_SKIP() << "these tests run as an ordinary user";
   EXPECT_EQ(run_directory(), "/run/trainyard");
   EXPECT_EQ(network_of_bridges(), "");

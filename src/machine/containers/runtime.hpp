@@ -1,5 +1,5 @@
-// Locates the OCI runtime, and names the files of a container's directory that it reads or
-// writes.
+// Finds the OCI runtime, and defines the names of the files in a container's directory that it
+// reads or writes.
 //
 // Threads: callable from anywhere. Errors: not_found.
 #pragma once
@@ -11,10 +11,11 @@
 namespace trainyard::containers {
 
 constexpr const char* kConfigFile = "config.json";
-constexpr const char* kProcessFile = "pid";       // the first process, for readers outside
+constexpr const char* kProcessFile = "pid";       // number of the first process, for other programs
 constexpr const char* kProcessPipe = "pid.told";  // the runtime writes its process number here
 constexpr const char* kRuntimeLog = "runtime.log";
-// Below the runtime's directory of a container: the program of its filter of system calls.
+// The program of the container's filter of system calls, below the runtime's directory of the
+// container.
 constexpr const char* kRuntimeFilter = "seccomp.bpf";
 
 // Returns the path of crun, from the directories of PATH.

@@ -18,7 +18,7 @@
 namespace trainyard::containers {
 namespace {
 
-// Arguments of the child, made before the fork.
+// The arguments of the child, which are made before the fork.
 struct Launch {
   ChildPlan plan;
   std::vector<char*> arguments;
@@ -27,17 +27,17 @@ struct Launch {
 };
 
 [[noreturn]] void be_the_child(const Launch& launch) {
-  // Starts a session of its own, so that signals of a terminal do not reach it. Default actions and
-  // no blocked signal, as exec keeps both.
+  // Starts a new session, so that signals of a terminal do not reach it. Sets default signal
+  // actions and unblocks all signals, because exec keeps both.
   ::setsid();
   for (int number = 1; number < NSIG; number++) ::signal(number, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  // A group that limits cpus accepts no process with a real-time policy.
+  // A cgroup that limits cpus accepts no process with a real-time policy.
   const sched_param usual = {};
   (void)::sched_setscheduler(0, SCHED_OTHER, &usual);
-  // Directories are made with exactly the given modes.
+  // Clears the umask, so that directories are made with exactly the given modes.
   ::umask(0022);
   for (size_t i = 0; i < launch.plan.steps().size(); i++) {
     if (const int error_number = launch.plan.carry_out(i)) {
@@ -55,17 +55,18 @@ struct Launch {
   ::_exit(127);
 }
 
-// The child shares our memory until it becomes the runtime, and this thread waits for that: copying
-// an agent's page tables takes longer than all that the child does until then, which is system
-// calls only. A separate function, since vfork returns twice.
+// Starts the child by vfork: it shares this process's memory until it executes the runtime, and
+// this thread waits for that. Copying the page tables of an agent would take longer than everything
+// that the child does, which is system calls only. A separate function, because vfork returns
+// twice.
 [[gnu::noinline]] pid_t start_child(const Launch& launch) {
   const pid_t child = ::vfork();
   if (child == 0) be_the_child(launch);
   return child;
 }
 
-// Returns a descriptor that is at its end when it is read. Not /dev/null: the runtime gives the
-// files of its standard streams to the container's root, and /dev/null belongs to all processes.
+// Returns a descriptor of an empty input. Not of /dev/null, because the runtime changes the owner
+// of the files of its standard streams to the container's root.
 Result<os::File> empty_input() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
@@ -95,7 +96,7 @@ Result<StartedRuntime> start_runtime(ChildPlan plan, const std::string& runtime,
   Launch launch{std::move(plan), {}, {}, -1, -1, -1};
   for (auto& word : words) launch.arguments.push_back(word.data());
   launch.arguments.push_back(nullptr);
-  // The runtime needs none of our environment, and must not find a secret there.
+  // The runtime needs no variables of this process, and must not see secrets in them.
   std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   launch.environment = {path.data(), nullptr};
 
@@ -109,7 +110,7 @@ Result<StartedRuntime> start_runtime(ChildPlan plan, const std::string& runtime,
   launch.failure = writing.descriptor();
 
   StartedRuntime started;
-  // No signal handler of ours may run in the process that shares our memory.
+  // No signal handler of this process may run in the process that shares its memory.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);

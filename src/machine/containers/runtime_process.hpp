@@ -1,6 +1,6 @@
-// Starts the OCI runtime as a child of this process that carries out a plan first.
+// Starts the OCI runtime in a child process, which first carries out a plan (namespaces, mounts).
 //
-// Threads: callable from anywhere. Errors: unavailable, denied, .. of system calls.
+// Threads: callable from anywhere. Errors: by errno.
 #pragma once
 
 #include <sys/types.h>
@@ -19,20 +19,22 @@ struct ChildFailure {
   int error_number;
 };
 
-// Either runs, or has ended after a failed step of the plan.
+// The runtime, which either runs or has ended after a failed step of the plan (`failure`).
 struct StartedRuntime {
   pid_t process = -1;
   os::File ended;  // pidfd
   std::optional<ChildFailure> failure;
 };
 
-// Forks, carries out the plan and becomes the runtime. `directory`: the container's. `input`: its
-// standard input; -1: empty.
+// Forks; the child carries out the plan and executes the runtime. `directory` is that of the
+// container. `input` is the standard input of the container's first process; -1: an empty standard
+// input. `output` is the descriptor of its standard output and standard error. The caller still
+// owns both.
 Result<StartedRuntime> start_runtime(ChildPlan plan, const std::string& runtime,
                                      const std::string& directory, const std::string& id, int input,
                                      int output);
 
-// The parent of a process; 0 when it is invisible.
+// Returns the parent of a process; 0 if it is not visible here.
 int parent_of(int process);
 
 }  // namespace trainyard::containers

@@ -1,5 +1,5 @@
-// Starts slirp4netns late, and kills it, in the namespaces of an ordinary user. Needs root, to
-// become that user with access to /dev/net/tun.
+// Tests that slirp4netns is started late, and again after it was killed, in the namespaces of an
+// ordinary user. Needs root, to become that user with access to /dev/net/tun.
 #include <fcntl.h>
 #include <grp.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ bool wait_until(const std::function<bool()>& condition) {
   return true;
 }
 
-// The children of the namespace holder that are slirp4netns.
+// Returns the children of the namespace holder that are slirp4netns.
 std::set<int> slirps(const std::string& directory) {
   std::set<int> found;
   const auto holder = os::read_file(directory + "/keeper");
@@ -83,7 +83,8 @@ Outcome kill_slirp_twice(const std::string& directory) {
   return has_egress_link() ? kPassed : kFailed;
 }
 
-// Enters a sandbox while the device of the egress is root's, has root open it, and waits.
+// Enters a sandbox while only root may open the device of the egress, lets root permit it, and
+// waits.
 Outcome await_device(const std::string& directory, int to_root) {
   if (const auto entered = enter_rootless_sandbox(directory); !entered) return kNotPermitted;
   const auto lacks_device = [] {
@@ -108,7 +109,7 @@ Outcome as_ordinary_user(const std::string& directory, mode_t device_mode,
       ::setgroups(0, nullptr) != 0 ||
       ::setresgid(kOrdinaryUser, kOrdinaryUser, kOrdinaryUser) != 0 ||
       ::setresuid(kOrdinaryUser, kOrdinaryUser, kOrdinaryUser) != 0 ||
-      ::prctl(PR_SET_DUMPABLE, 1) != 0)  // else /proc/PID of its children is root's
+      ::prctl(PR_SET_DUMPABLE, 1) != 0)  // otherwise /proc/PID of its children belongs to root
     return kNotPermitted;
   return work(directory + "/sandbox");
 }
@@ -119,7 +120,7 @@ Outcome outcome_of(pid_t child) {
   return WIFEXITED(status) ? Outcome(WEXITSTATUS(status)) : kFailed;
 }
 
-TEST(SlirpRestart, AnEgressThatBecomesPossibleIsFound) {
+TEST(SlirpRestart, StartsTheEgressOnceItIsPossible) {
   if (!is_root() || in_rootless_sandbox() || !os::on_path("slirp4netns"))
     GTEST_SKIP() << "needs root and slirp4netns";
   const os::TemporaryDirectory directory;
@@ -145,7 +146,7 @@ TEST(SlirpRestart, AnEgressThatBecomesPossibleIsFound) {
   EXPECT_EQ(outcome, kPassed);
 }
 
-TEST(SlirpRestart, TheEgressComesBackWhenSlirp4netnsDies) {
+TEST(SlirpRestart, RestartsSlirp4netnsAfterItDied) {
   if (!is_root() || in_rootless_sandbox() || !os::on_path("slirp4netns"))
     GTEST_SKIP() << "needs root and slirp4netns";
   const os::TemporaryDirectory directory;

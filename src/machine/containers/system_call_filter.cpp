@@ -11,16 +11,16 @@ namespace {
 
 constexpr size_t kProfileBytesMax = 1 << 20;  // Debian's has 16 KiB
 
-// Flags of clone() that make a namespace: NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET.
+// the flags of clone() that make a namespace: NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET
 constexpr uint64_t kNamespaceFlags = 0x7E020000;
 constexpr int kEperm = 1, kEnosys = 38;
-// AF_UNIX, AF_INET, AF_INET6, AF_NETLINK (names of interfaces). Other families lead out of the
-// network namespace (AF_VSOCK reaches the hypervisor) or only enlarge the attack surface of the
-// kernel (AF_ALG).
+// Allowed families: AF_UNIX, AF_INET, AF_INET6, AF_NETLINK (for names of interfaces). Other
+// families lead out of the network namespace (AF_VSOCK leads to the hypervisor) or only enlarge the
+// attack surface of the kernel (AF_ALG).
 constexpr int kSocketFamilies[] = {1, 2, 10, 16};
 constexpr int kAfAlg = 38, kAfVsock = 40;
 
-// Calls that are refused even if the profile allows them.
+// Calls that are denied even if the profile allows them.
 const std::set<std::string>& denied_names() {
   static const std::set<std::string> names = {
       // mounts, namespaces
@@ -39,12 +39,12 @@ const std::set<std::string>& denied_names() {
       "stime", "clock_settime", "clock_settime64", "clock_adjtime", "clock_adjtime64", "adjtimex",
       "iopl", "ioperm", "modify_ldt", "vm86", "vm86old", "vhangup", "nfsservctl", "uselib", "ustat",
       "sysfs", "_sysctl", "sethostname", "setdomainname", "move_pages", "migrate_pages",
-      // files behind the mounts' back
+      // files outside of the mounts
       "open_by_handle_at", "name_to_handle_at", "fanotify_init"};
   return names;
 }
 
-// Calls with rules of their own below.
+// Calls that have their own rules below.
 bool has_own_rules(const std::string& name) {
   return name == "clone" || name == "clone3" || name == "socket";
 }
@@ -53,7 +53,7 @@ Json refused(std::vector<std::string> names, int error_number) {
   return {{"names", std::move(names)}, {"action", "SCMP_ACT_ERRNO"}, {"errnoRet", error_number}};
 }
 
-// For calls with that argument.
+// Returns a condition on an argument of a call.
 Json when(Json rule, unsigned index, uint64_t value, uint64_t value_two, const char* operation) {
   rule["args"] = Json::array(
       {{{"index", index}, {"value", value}, {"valueTwo", value_two}, {"op", operation}}});
@@ -64,7 +64,7 @@ Json allowed(std::vector<std::string> names) {
   return {{"names", std::move(names)}, {"action", "SCMP_ACT_ALLOW"}};
 }
 
-// Go's names, by which the profile names architectures.
+// Returns Go's name of an architecture, which the profile uses.
 std::string_view go_architecture(std::string_view architecture) {
   if (architecture == "x86_64") return "amd64";
   if (architecture == "aarch64") return "arm64";
@@ -90,7 +90,7 @@ bool contains(const std::vector<std::string>& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// True if a rule holds on this architecture for a process with these capabilities.
+// Returns true if a rule applies on this architecture to a process with these capabilities.
 Result<bool> holds(const Json& rule, std::string_view architecture,
                    const std::vector<std::string>& capabilities) {
   const Json none = Json::object();
@@ -109,16 +109,15 @@ Result<bool> holds(const Json& rule, std::string_view architecture,
   return true;
 }
 
-// Rules of this filter: which processes and sockets may be made.
+// Adds the rules of this filter for making processes and sockets.
 void add_own_rules(Json& calls) {
   calls.push_back(refused({denied_names().begin(), denied_names().end()}, kEperm));
   calls.push_back(when(allowed({"clone"}), 0, kNamespaceFlags, 0, "SCMP_CMP_MASKED_EQ"));
-  // A filter compares for equality under a mask, so each flag needs a rule of its own.
+  // A filter compares for equality under a mask, so each flag needs its own rule.
   for (uint64_t flag = 1; flag <= kNamespaceFlags; flag <<= 1)
     if (kNamespaceFlags & flag)
       calls.push_back(when(refused({"clone"}, kEperm), 0, flag, flag, "SCMP_CMP_MASKED_EQ"));
-  // clone3 has its flags in memory, which a filter cannot read; the C library falls back to clone
-  // on ENOSYS.
+  // clone3 has its flags in memory, which a filter cannot read. On ENOSYS the C library uses clone.
   calls.push_back(refused({"clone3"}, kEnosys));
   for (const int family : kSocketFamilies)
     calls.push_back(when(allowed({"socket"}), 0, uint64_t(family), 0, "SCMP_CMP_EQ"));
@@ -138,7 +137,7 @@ Result<Json> make_system_call_filter(const Json& profile, std::string_view archi
   if (rules == profile.end() || !rules->is_array())
     return invalid("invalid system call profile: no syscalls");
   Json architectures = Json::array();
-  // Only the native one: a call of another architecture's table ends the process, so it does not
+  // Only the native architecture: a call by the table of another one ends the process, so it cannot
   // bypass the filter.
   if (architecture == "x86_64") architectures.push_back("SCMP_ARCH_X86_64");
   if (architecture == "aarch64") architectures.push_back("SCMP_ARCH_AARCH64");

@@ -1,12 +1,12 @@
-// Makes the filter of system calls that every container has: an allow list. It starts from the
-// default profile of containers-common (seccomp.json, which podman and buildah use as well), adds
-// nothing, and removes calls that jobs do not need: those that mount, inspect other processes, make
-// namespaces, load code into the kernel, store keys, change clocks, open files outside the mounts,
-// or submit calls past this filter (io_uring). A call that the profile does not list, such as those
-// of later kernels, fails with ENOSYS.
+// Makes the filter of system calls of every container, an allow list. It is derived from the
+// default profile of containers-common (seccomp.json, which podman and buildah use too). It adds no
+// calls, and removes calls that jobs do not need: those that mount, inspect other processes, make
+// namespaces, load code into the kernel, store keys, change clocks, open files outside of the
+// mounts, or bypass this filter (io_uring). Calls that the profile does not list, such as those of
+// later kernels, fail with ENOSYS.
 //
-// Threads: callable from anywhere. Errors: invalid (not such a profile), denied (the profile is not
-// installed).
+// Threads: callable from anywhere. Errors: invalid (not a profile of containers-common), denied
+// (the profile is not installed).
 #pragma once
 
 #include <string>
@@ -19,16 +19,17 @@
 namespace trainyard::containers {
 
 // Makes the filter in the form of the OCI runtime specification, from a profile in the form of
-// containers-common. `architecture`: that of uname ("x86_64"). `capabilities`: those of the
-// container's root ("CAP_CHOWN"). Pure.
+// containers-common. `architecture` is that of uname ("x86_64"); `capabilities` are those of
+// the container's root ("CAP_CHOWN"). Pure.
 Result<Json> make_system_call_filter(const Json& profile, std::string_view architecture,
                                      const std::vector<std::string>& capabilities);
 
-// Paths of the profile; the first that exists is read: the operator's, the package's.
+// Paths of the profile, of which the first that exists is read: that of the operator, that of the
+// package.
 inline constexpr const char* kProfileFiles[] = {"/etc/containers/seccomp.json",
                                                 "/usr/share/containers/seccomp.json"};
 
-// The profile of this machine; read and parsed at the first call of this process.
+// Returns the profile of this machine, which is read and parsed at the first call.
 Result<Json> system_call_profile();
 
 }  // namespace trainyard::containers

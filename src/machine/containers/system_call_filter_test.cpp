@@ -28,7 +28,7 @@ std::set<std::string> allowed_names(const Json& filter) {
   return names;
 }
 
-TEST(SystemCallFilter, RefusesCallsThatTheProfileDoesNotList) {
+TEST(SystemCallFilter, DeniesCallsThatTheProfileDoesNotList) {
   const auto filter = make_system_call_filter(profile({allow({"read", "write"})}), "x86_64", {});
   ASSERT_TRUE(filter) << filter.error().message;
   EXPECT_EQ((*filter)["defaultAction"], "SCMP_ACT_ERRNO");
@@ -45,7 +45,7 @@ TEST(SystemCallFilter, RemovesCallsThatJobsDoNotNeed) {
   EXPECT_EQ(allowed_names(*filter), (std::set<std::string>{"read", "clone", "socket"}));
 }
 
-TEST(SystemCallFilter, FollowsArchitectureAndCapabilities) {
+TEST(SystemCallFilter, DependsOnArchitectureAndCapabilities) {
   const Json rules = profile({allow({"arch_prctl"}, {{"arches", {"amd64"}}}),
                               allow({"breakpoint"}, {{"arches", {"arm64"}}}),
                               allow({"chroot"}, {{"caps", {"CAP_SYS_CHROOT"}}}),
@@ -58,7 +58,7 @@ TEST(SystemCallFilter, FollowsArchitectureAndCapabilities) {
   EXPECT_EQ((*filter)["architectures"], Json::array({"SCMP_ARCH_X86_64"}));
 }
 
-TEST(SystemCallFilter, RefusesAProfileThatIsNotAnAllowList) {
+TEST(SystemCallFilter, RejectsAProfileThatIsNotAnAllowList) {
   Json open = profile({allow({"read"})});
   open["defaultAction"] = "SCMP_ACT_ALLOW";
   EXPECT_FALSE(make_system_call_filter(open, "x86_64", {}));
@@ -80,7 +80,7 @@ TEST(SystemCallFilter, DeniesEveryNamespaceFlagOfClone) {
   EXPECT_EQ(flags, 0x7E020000u);
 }
 
-TEST(SystemCallFilter, IsMadeOfThisMachinesProfile) {
+TEST(SystemCallFilter, IsMadeFromTheProfileOfThisMachine) {
   const auto profile = system_call_profile();
   ASSERT_TRUE(profile) << profile.error().message;
   const auto filter = make_system_call_filter(*profile, "x86_64", {"CAP_SYS_CHROOT"});

@@ -21,14 +21,14 @@ using Failure = boost::system::error_code;
 constexpr Address kPeerNetwork = 0x7f4d0000;  // 127.77.0.0
 constexpr Address kLoopback = 0x7f000001;
 constexpr size_t kDatagramBytesMax = 64 << 10;
-// Bursts wait in a socket's buffers while the relay's thread does not run.
+// size of a socket's buffers, where bursts wait while the relay's thread does not run
 constexpr int kSocketBufferBytes = 4 << 20;
 
 udp::endpoint endpoint_of(Address address, uint16_t port) {
   return {asio::ip::address_v4(address), port};
 }
 
-// A lost datagram is sent again by its sender, so full buffers are not an error.
+// Sends a datagram. Full buffers are not an error, because the sender repeats a lost datagram.
 auto noting(Failure& failure) { return asio::redirect_error(asio::use_awaitable, failure); }
 
 Result<void> open_at(udp::socket& socket, Address address, uint16_t port) {
@@ -81,7 +81,7 @@ class NodeRelay final : public DatagramRelay {
     return inside_.at({peer.node, peer.port});
   }
 
-  // From the tunnel to a peer.
+  // Relays datagrams from the tunnel to a peer.
   asio::awaitable<void> carry_out(size_t index) {
     udp::socket& inside = socket_of(index);
     const NodeEndpoint& peer = spec_.endpoints[index];
@@ -93,13 +93,13 @@ class NodeRelay final : public DatagramRelay {
       const size_t size =
           co_await inside.async_receive_from(asio::buffer(buffer), from, noting(failure));
       if (failure == asio::error::operation_aborted) co_return;
-      // Not what a program of the job sends.
+      // Drops datagrams of other programs of the job.
       if (!failure && from.port() == spec_.tunnel_port)
         outside_.send_to(asio::buffer(buffer.data(), size), to, 0, ignored);
     }
   }
 
-  // From any peer to the tunnel.
+  // Relays datagrams from any peer to the tunnel.
   asio::awaitable<void> carry_in() {
     const auto to = endpoint_of(kLoopback, spec_.tunnel_port);
     std::vector<char> buffer(kDatagramBytesMax);

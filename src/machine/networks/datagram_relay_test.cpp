@@ -13,7 +13,7 @@ using asio::ip::udp;
 
 constexpr Address kHere = 0x7f000001;
 
-// A socket of the test; receiving ends after a while.
+// A socket of the test. Receiving has a timeout.
 class UdpSocket {
  public:
   explicit UdpSocket(uint16_t port = 0)
@@ -56,7 +56,7 @@ class DatagramRelayTest : public testing::Test {
   std::array<UdpSocket, 2> tunnels_;
 };
 
-TEST_F(DatagramRelayTest, CarriesTheDatagramsOfPeersBothWays) {
+TEST_F(DatagramRelayTest, RelaysDatagramsInBothDirections) {
   const auto first = relay(0), second = relay(1);
   tunnels_[0].send("one", loopback_of_peer(1), peer_port_);
   EXPECT_EQ(tunnels_[1].receive(), "one");
@@ -85,7 +85,7 @@ TEST_F(DatagramRelayTest, ErrorsNameThePortInUse) {
   EXPECT_EQ(relay_datagrams(spec).error().kind, Kind::invalid);
 }
 
-TEST(NodeEndpoints, AreAddressesWithPorts) {
+TEST(NodeEndpoints, ParsesAddressesWithPorts) {
   EXPECT_EQ(*parse_endpoints("10.0.0.1:20000,10.0.0.2:20001"),
             (std::vector<NodeEndpoint>{{0x0a000001, 20000}, {0x0a000002, 20001}}));
   for (const char* wrong :

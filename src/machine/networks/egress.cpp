@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint16_t kDomainPort = 53, kHttpPort = 80, kHttpsPort = 443;
 
-// Ranges that are not the internet (RFC 6890): private, shared by carriers, loopback, multicast,
+// Ranges that are not on the internet (RFC 6890): private, shared by carriers, loopback, multicast,
 // reserved.
 constexpr std::string_view kNotTheInternet[] = {
     "0.0.0.0/8",    "10.0.0.0/8",     "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12",
@@ -36,7 +36,7 @@ std::vector<EgressRule> rules_in_order(const Egress& egress) {
   std::stable_sort(rules.begin(), rules.end(), [](const EgressRule& a, const EgressRule& b) {
     return a.subnet.prefix > b.subnet.prefix;
   });
-  // A rule behind another of the same network is never evaluated.
+  // A rule after another rule of the same network is never evaluated.
   std::vector<EgressRule> requested;
   for (const auto& rule : rules)
     if (std::none_of(requested.begin(), requested.end(),

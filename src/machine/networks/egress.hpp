@@ -1,11 +1,11 @@
 // Decides which outside addresses the hosts of a private network (network.hpp) may reach, as rules
 // of the firewall.
 //
-// The most specific rule for an address decides; of two equal ones the first in the list. An
-// address without a rule is on the internet, and is allowed. Private and reserved ranges and the
-// machine's own networks are refused by rules behind all others, so an equally specific rule of the
-// config allows them. Addresses at which clouds serve a machine's own keys are refused in spite of
-// any rule, and so is all of IPv6.
+// The most specific rule for an address applies; of equally specific rules the first in the list.
+// An address without a rule is on the internet and is allowed. Private and reserved ranges and the
+// networks of the machine are denied by rules after all others, so an equally specific rule of the
+// config can allow them. Addresses at which clouds provide a machine's keys, and all of IPv6, are
+// always denied.
 //
 // Threads: pure functions. Errors: invalid (text of the config).
 #pragma once
@@ -27,15 +27,16 @@ struct EgressRule {
   bool operator==(const EgressRule&) const = default;
 };
 
-// A service that the config gives to all jobs: allowed in spite of any rule for its address.
+// A service that the config provides to all jobs. It is allowed regardless of the rules for its
+// address.
 struct EgressService {
   Address address = 0;
   uint16_t port = 0;  // TCP, and UDP for name servers
   bool operator==(const EgressService&) const = default;
 };
 
-// Limit of one job. All jobs share the machine's connection table (nf_conntrack_max, 65,536 and
-// more); data loaders open some hundred.
+// limit of connections of one job; all jobs share the machine's connection table (nf_conntrack_max,
+// 65,536 or more), and data loaders open a few hundred
 inline constexpr uint32_t kConnectionsMax = 4096;
 
 struct Egress {
@@ -46,25 +47,25 @@ struct Egress {
   bool operator==(const Egress&) const = default;
 };
 
-// 168.63.129.16 (Azure), 100.100.100.200 (Alibaba); the link-local range, with 169.254.169.254, is
-// refused as well.
+// Returns the addresses at which clouds provide keys: 168.63.129.16 (Azure), 100.100.100.200
+// (Alibaba). The link-local range, with 169.254.169.254, is denied separately.
 const std::vector<Address>& metadata_addresses();
 
-// Returns all rules, given and built-in, in the order of their evaluation.
+// Returns all rules, including the built-in ones, in the order of their evaluation.
 std::vector<EgressRule> rules_in_order(const Egress& egress);
 
-// Returns lines in nft's language for a forward chain, to stand behind the rules that refuse the
-// pool and the link-local range; the last one accepts. `per_source`: the name of a dynamic set, if
-// many jobs share the chain and the connections of each are counted by its address; "": all
-// connections of the chain belong to one job.
+// Returns lines in nft's language for a forward chain, to follow the rules that deny the pool and
+// the link-local range; the last line accepts. `per_source` is the name of a dynamic set, if many
+// jobs share the chain and connections are counted by the address of each job; "": all connections
+// of the chain belong to one job.
 std::string egress_text(const Egress& egress, const std::string& per_source);
 
-// Parses "10.0.0.0/8", or one address.
+// Parses "10.0.0.0/8" or a single address.
 Result<Subnet> parse_subnet_or_address(std::string_view text);
-// Returns the service of a URL or HOST[:PORT]; nothing if the host is a name, which has no known
-// address.
+// Returns the service of a URL or HOST[:PORT]; nullopt if the host is a name, whose address is
+// unknown.
 std::optional<EgressService> service_of_url(std::string_view url);
-// Returns the name servers of a resolv.conf, without those on the machine's own loopback.
+// Returns the name servers of a resolv.conf, without those on the machine's loopback.
 std::vector<EgressService> name_servers_of(std::string_view resolv_conf);
 
 }  // namespace trainyard::networks

@@ -16,7 +16,7 @@ bool reaches(const Egress& egress, const char* text) {
   return true;
 }
 
-TEST(Egress, ReachesTheInternetAndNoPrivateRange) {
+TEST(Egress, AllowsTheInternetAndDeniesPrivateRanges) {
   for (const char* open : {"1.1.1.1", "52.95.110.1", "172.15.0.1", "172.32.0.1", "192.0.2.2"})
     EXPECT_TRUE(reaches({}, open)) << open;
   for (const char* closed :
@@ -25,7 +25,7 @@ TEST(Egress, ReachesTheInternetAndNoPrivateRange) {
     EXPECT_FALSE(reaches({}, closed)) << closed;
 }
 
-TEST(Egress, TheMachinesOwnNetworksAreRefused) {
+TEST(Egress, DeniesTheNetworksOfTheMachine) {
   Egress egress;
   egress.own_networks = {*parse_subnet("203.0.113.0/24")};
   EXPECT_FALSE(reaches(egress, "203.0.113.9"));
@@ -34,7 +34,7 @@ TEST(Egress, TheMachinesOwnNetworksAreRefused) {
   EXPECT_TRUE(reaches(egress, "203.0.113.9")) << "a rule of the config";
 }
 
-TEST(Egress, TheMostSpecificRuleJudges) {
+TEST(Egress, AppliesTheMostSpecificRule) {
   Egress egress;
   egress.rules = {allow("10.20.0.0/16"), deny("10.20.3.0/24"), deny("0.0.0.0/0"),
                   allow("52.0.0.0/8")};
@@ -47,7 +47,7 @@ TEST(Egress, TheMostSpecificRuleJudges) {
   EXPECT_FALSE(reaches(egress, "10.20.1.1")) << "the first of equal rules counts";
 }
 
-TEST(Egress, MetadataIsRefusedAndConnectionsAreCountedBeforeAnyRule) {
+TEST(Egress, DeniesMetadataAndCountsConnectionsBeforeOtherRules) {
   Egress egress;
   egress.rules = {allow("168.63.129.16"), allow("0.0.0.0/0")};
   egress.services = {{*parse_address("10.0.0.2"), 53}, {*parse_address("10.0.0.3"), 3128}};
@@ -64,7 +64,7 @@ TEST(Egress, MetadataIsRefusedAndConnectionsAreCountedBeforeAnyRule) {
       std::string::npos);
 }
 
-TEST(Egress, ServicesAreReadFromUrlsAndResolvers) {
+TEST(Egress, ReadsServicesFromUrlsAndResolvConf) {
   const auto parsed = [](const char* url) {
     const auto service = service_of_url(url);
     return service ? to_text(service->address) + " " + std::to_string(service->port) : "none";

@@ -19,16 +19,17 @@
 namespace trainyard::networks {
 namespace {
 
-// Includes the addresses at which clouds serve a machine's own keys.
+// the link-local range, with addresses at which clouds provide a machine's keys
 constexpr std::string_view kLinkLocal = "169.254.0.0/16";
 
-// Marks our rules in other programs' chains.
+// the comment that marks Trainyard's rules in chains of other programs
 constexpr std::string_view kForeignMark = "trainyard's bridges";
 
-// Chains of ufw, whose policy an administrator chose; Docker's is a by-product of its rules.
+// Prefix of the chains of ufw, whose policy an administrator has chosen. (Docker sets the policy
+// itself.)
 constexpr std::string_view kUfwChains = "jump ufw-";
 
-// Returns the rules of iptables' FORWARD with their handles; "" without such a chain.
+// Returns the rules of iptables' FORWARD with their handles; "": there is no such chain.
 Result<std::string> foreign_forwarding() {
   const auto listed =
       TRY(os::run({{"nft", "-a", "list", "chain", "ip", "filter", "FORWARD"}, {}, "", "", 60s}));
@@ -42,19 +43,19 @@ std::string comment_text(const std::string& text) {
   return comment;
 }
 
-// Counts connections by source address.
+// the name of the set that counts connections by source address
 constexpr const char* kConnectionsSet = "connections";
 
 constexpr int kKernelReplySecondsMax = 10;  // the kernel answers at once
 constexpr size_t kTableNameBytesMax = 256;  // nft's limit
 
-// Begins a network's table, up to the forward chain: this machine accepts replies only, and traffic
-// of other programs passes. `sources`: the number of addresses whose connections are counted; 0:
-// they are not counted separately.
+// Returns the start of a network's table, up to the forward chain: this machine accepts only
+// replies, and traffic of other programs is not affected. `sources` is the number of addresses
+// whose connections are counted; 0: they are not counted separately.
 std::string table_head(const std::string& table, const std::string& ours,
                        const std::string& comment, uint64_t sources) {
   std::string text;
-  // Added and deleted first, in one transaction: an existing table is replaced.
+  // Adds and deletes the table first, in one transaction, so that an existing table is replaced.
   text += "add table inet " + table + "\n";
   text += "delete table inet " + table + "\n";
   text += "table inet " + table + " {\n";
@@ -79,7 +80,7 @@ Result<void> run_nft(const std::string& text) {
   if (done.error().kind == Kind::not_found)
     return denied("making a job's network: nft is not on PATH; install the package nftables");
   Error error = std::move(done).error();
-  // nft has no exit code for it.
+  // nft has no exit code for a missing table.
   if (error.message.find("Operation not permitted") != std::string::npos) error.kind = Kind::denied;
   return std::move(error).in("setting up the firewall");
 }
@@ -114,7 +115,7 @@ std::string firewall_text(const DirectFirewall& firewall) {
   text += "    oifname " + ours + " ct state established,related accept\n";
   text += "    oifname " + ours + " drop\n";
   text += "    meta nfproto ipv6 drop\n";
-  // Each link has the network of its host: packets from any other address are forged.
+  // Packets on a link from addresses other than that of its host are forged.
   text += "    fib saddr . iif oif missing drop\n";
   text += "    oifname \"" + std::string(kBridgePrefix) + "*\" drop\n";
   text += "    ip daddr { " + firewall.pool.text() + ", " + std::string(kLinkLocal) + " } drop\n";
@@ -136,7 +137,7 @@ bool has_firewall_table(const std::string& name) {
       ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
       name.size() >= kTableNameBytesMax)
     return false;
-  // A header, nfgenmsg, and one attribute: the name.
+  // The request consists of a header, nfgenmsg, and one attribute, the name.
   struct {
     nlmsghdr header;
     nfgenmsg family;
@@ -168,7 +169,7 @@ Result<void> remove_firewall_tables_here(const std::vector<std::string>& names) 
 }
 
 Result<bool> let_through_foreign_forwarding() {
-  // other programs' filters are in their own namespace
+  // filters of other programs are in another namespace
   if (containers::in_rootless_sandbox()) return false;
   const std::string rules = TRY(foreign_forwarding());
   if (rules.find("policy drop") == std::string::npos ||
@@ -180,8 +181,7 @@ Result<bool> let_through_foreign_forwarding() {
         "'ufw route allow from POOL', with the pool of [network]");
   const std::string ours = "\"" + std::string(kBridgePrefix) + "*\" accept comment \"" +
                            std::string(kForeignMark) + "\"\n";
-  // At the end: packets that earlier rules refuse stay refused; only the chain's policy is
-  // overruled.
+  // Appends the rules, so that they override only the policy of the chain, and not earlier rules.
   TRY(run_nft("add rule ip filter FORWARD iifname " + ours + "add rule ip filter FORWARD oifname " +
               ours));
   return true;
@@ -201,13 +201,13 @@ Result<void> stop_foreign_forwarding() {
   if (text.empty()) return ok();
   auto removed = run_nft(text);
   if (removed) return ok();
-  // Another process may have removed the same rules in between.
+  // Another process may have removed the same rules meanwhile.
   const auto left = foreign_forwarding();
   return left && left->find(kForeignMark) == std::string::npos ? ok() : removed;
 }
 
 Result<std::vector<std::string>> firewall_tables_named(std::string_view prefix) {
-  const std::string text = TRY(among_bridges<std::string>([] {
+  const std::string text = TRY(in_network_of_bridges<std::string>([] {
     return os::run_or_fail({{"nft", "list", "tables"}, {}, "", "", 60s});
   }));
   std::vector<std::string> names;
@@ -220,7 +220,7 @@ Result<std::vector<std::string>> firewall_tables_named(std::string_view prefix) 
 }
 
 Result<void> remove_firewall_tables(const std::vector<std::string>& names) {
-  return among_bridges<void>([&] { return remove_firewall_tables_here(names); });
+  return in_network_of_bridges<void>([&] { return remove_firewall_tables_here(names); });
 }
 
 }  // namespace trainyard::networks

@@ -1,7 +1,7 @@
-// Applies the firewall of private networks (network.hpp), and runs code where the bridges are.
-// Private to network.cpp.
+// Applies the firewall of private networks (network.hpp), and runs code in the namespace of the
+// bridges. Private to network.cpp.
 //
-// Threads: callable from anywhere. Errors: denied (nft is missing), internal (its message).
+// Threads: callable from anywhere. Errors: denied (nft is missing), internal (message of nft).
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@
 
 namespace trainyard::networks {
 
-// Runs `work` in the namespace of the bridges: this one, or that of an ordinary user's rootless
-// sandbox.
+// Runs `work` in the namespace of the bridges: the current one, or that of an ordinary user's
+// rootless sandbox.
 template <class T>
-Result<T> among_bridges(const std::function<Result<T>()>& work) {
+Result<T> in_network_of_bridges(const std::function<Result<T>()>& work) {
   const std::string there = containers::network_of_bridges();
   if (there.empty()) return work();
   std::optional<Result<T>> answer;
@@ -29,7 +29,7 @@ Result<T> among_bridges(const std::function<Result<T>()>& work) {
   return std::move(*answer);
 }
 
-// Both work in the namespace of the calling thread.
+// Both apply to the namespace of the calling thread.
 Result<void> run_nft(const std::string& text);
 Result<void> remove_firewall_tables_here(const std::vector<std::string>& names);
 

@@ -15,7 +15,7 @@ namespace {
 
 using net::test::connect_to;
 
-// Reads until the end, or a reset.
+// Reads until the connection ends or is reset.
 std::string read_to_end(const os::File& socket) {
   std::string bytes;
   char buffer[256];
@@ -40,7 +40,7 @@ std::function<Result<void>(os::File)> sending(const std::string& word, std::atom
   };
 }
 
-TEST(LazyListeners, AreOpenedOnTheFirstConnection) {
+TEST(LazyListeners, OpenOnTheFirstConnection) {
   Listener first, second;
   std::atomic<int> opened = 0;
   std::vector<net::LazyListener> listeners;
@@ -54,7 +54,7 @@ TEST(LazyListeners, AreOpenedOnTheFirstConnection) {
   EXPECT_EQ(read_to_end(connect_to(first.port)), "one");
 }
 
-TEST(LazyListeners, ConnectionsToOneThatCannotBeOpenedAreRefused) {
+TEST(LazyListeners, RefuseConnectionsIfOpenFails) {
   Listener listener;
   std::vector<net::LazyListener> listeners;
   listeners.push_back({std::move(listener.file),

@@ -30,11 +30,11 @@
 namespace trainyard::networks {
 namespace {
 
-constexpr size_t kMessageBytesMax = 1024;  // of one request; ours are below 300
+constexpr size_t kMessageBytesMax = 1024;  // limit of a request; requests have less than 300
 constexpr size_t kReplyBytesMax = 32 << 10;
-// The kernel answers at once; a stuck one must not block the caller forever.
+// the kernel answers at once; if it hangs, it must not block the caller forever
 constexpr int kReplySecondsMax = 10;
-// Builds one request to the kernel's routing socket, attribute by attribute.
+// Builds a request to the kernel's routing socket, attribute by attribute.
 class Request {
  public:
   Request(uint16_t type, uint16_t flags) {
@@ -58,7 +58,7 @@ class Request {
   void put(uint16_t type, const std::string& text) { put(type, text.c_str(), text.size() + 1); }
   void put_number(uint16_t type, uint32_t number) { put(type, &number, sizeof number); }
   void put_address(uint16_t type, Address address) { put_number(type, htonl(address)); }
-  // Attributes added between open() and close() lie inside one attribute.
+  // Attributes that are added between open() and close() are nested in one attribute.
   size_t open(uint16_t type) {
     const size_t at = header()->nlmsg_len;
     put(type, nullptr, 0);
@@ -78,8 +78,8 @@ class Request {
   alignas(NLMSG_ALIGNTO) char buffer_[kMessageBytesMax] = {};
 };
 
-// A routing socket. It stays in the network namespace in which it was opened, in whichever thread
-// it is used.
+// A routing socket. It belongs to the network namespace in which it was opened, even if a thread in
+// another namespace uses it.
 class Netlink {
  public:
   static Result<Netlink> open() {
@@ -91,7 +91,7 @@ class Netlink {
   }
 
   // Sends a request and calls `each` for each answer, until the end of a dump or an
-  // acknowledgement. 0 or an error number.
+  // acknowledgement. Returns 0 or an error number.
   int send(
       Request& request, const std::function<void(const nlmsghdr&)>& each = [](const nlmsghdr&) {}) {
     request.header()->nlmsg_seq = ++sequence_;
@@ -114,7 +114,7 @@ class Netlink {
     }
   }
 
-  // The index of an interface in this socket's namespace.
+  // Returns the index of an interface in the namespace of this socket.
   Result<unsigned> index_of(const std::string& name) {
     Request request(RTM_GETLINK, 0);
     request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
@@ -141,8 +141,9 @@ Error refused(const std::string& doing, int error_number) {
   return error;
 }
 
-// Groups of interfaces in the kernel's sense: those of one network are removed together, since the
-// kernel waits for its readers at each removal. Far above the small numbers that people use.
+// Returns the kernel's interface group of a network. The interfaces of a group are removed
+// together, since the kernel waits for its readers at each removal. The number is far above those
+// that people use.
 uint32_t group_of(const std::string& bridge) {
   uint32_t hash = 0x811c9dc5;  // FNV-1a
   for (const char byte : bridge) hash = (hash ^ uint8_t(byte)) * 0x01000193;
@@ -158,7 +159,7 @@ Result<void> make_bridge(Netlink& netlink, const std::string& name, const std::s
   request.put(IFLA_INFO_KIND, "bridge", 6);
   request.close(info);
   if (const int error = netlink.send(request)) return refused("making the bridge " + name, error);
-  // Not at creation, where kernels accept different attributes.
+  // Set after the creation, for which kernels accept different attributes.
   Request named(RTM_SETLINK, 0);
   named.body<ifinfomsg>().ifi_index = int(TRY(netlink.index_of(name)));
   named.put(IFLA_IFALIAS, alias.substr(0, 255));
@@ -211,7 +212,7 @@ Result<void> add_address(Netlink& netlink, unsigned index, Address address, int 
   header.ifa_family = AF_INET;
   header.ifa_prefixlen = uint8_t(prefix);
   header.ifa_index = index;
-  // A link-local address on lo is for this host only.
+  // A link-local address on lo has host scope.
   header.ifa_scope = RT_SCOPE_UNIVERSE;
   request.put_address(IFA_LOCAL, address);
   request.put_address(IFA_ADDRESS, address);
@@ -234,18 +235,19 @@ Result<void> add_default_route(Netlink& netlink, Address gateway) {
   return ok();
 }
 
-// Makes a network namespace: a descriptor that holds it, and a routing socket in it.
+// Makes a network namespace. Returns a descriptor of it, and a routing socket in it.
 struct Namespace {
   os::File held;
   Netlink netlink;
 };
 
-// Requires: runs on a thread of its own, which it moves between namespaces.
+// Requires: called on a separate thread, which it moves between namespaces.
 Result<Namespace> make_namespace() {
   if (::unshare(CLONE_NEWNET) != 0) return from_errno("making a network namespace");
-  // IPv6 would only search for absent neighbours; loopback keeps it.
+  // Disables IPv6, which would only search for absent neighbours, except on loopback.
   (void)os::write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
-  // Programs in it have no capability, and the network is the job's own: any port, and ping.
+  // Permits all ports and ping, because programs in it have no capabilities, and only the job uses
+  // it.
   (void)os::write_file("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
   (void)os::write_file("/proc/sys/net/ipv4/ping_group_range", "0 2147483647");
   os::File held(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
@@ -266,7 +268,7 @@ Result<void> keep_namespace(const Namespace& made, const std::string& path) {
 
 Result<void> configure_namespace(Namespace& made, const PrivateNetwork& network,
                                  const PrivateHost& host) {
-  constexpr unsigned kLoopback = 1;  // in every new namespace
+  constexpr unsigned kLoopback = 1;  // index of lo in every new namespace
   TRY(set_up(made.netlink, kLoopback, "lo"));
   for (const Address relay : network.relays) TRY(add_address(made.netlink, kLoopback, relay, 32));
   const std::string name = name_inside(network);
@@ -291,7 +293,7 @@ Result<void> forward_packets() {
   return ok();
 }
 
-// Makes a pair whose end here has the gateway's address.
+// Makes a pair of interfaces, of which the end here has the address of the gateway.
 Result<void> make_direct_link(const PrivateNetwork& network, Namespace& made) {
   Netlink netlink = TRY(Netlink::open());
   const PrivateHost& host = network.hosts[0];
@@ -327,8 +329,7 @@ Result<void> make_links(const PrivateNetwork& network, std::vector<Namespace>& n
   return link_hosts(netlink, bridge, network, namespaces);
 }
 
-// Removes interfaces that an earlier, killed maker may have left under the same
-// names.
+// Removes interfaces with the same names that a killed process may have left.
 Result<void> remove_link(Netlink& netlink, const std::string& name) {
   Request request(RTM_DELLINK, 0);
   request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
@@ -388,13 +389,13 @@ Result<Subnet> parse_subnet(std::string_view text) {
 
 namespace {
 
-// An interface's address, and the network of it.
+// An address of an interface, with its network.
 struct AddressInNetwork {
   Address address = 0;
   Subnet network;
 };
 
-// Requests addresses alone: getifaddrs would fetch all properties of each interface.
+// Requests only addresses: getifaddrs would fetch all properties of each interface.
 Result<std::vector<AddressInNetwork>> networks_of_interfaces() {
   Netlink netlink = TRY(Netlink::open());
   Request request(RTM_GETADDR, NLM_F_DUMP);
@@ -466,7 +467,7 @@ Result<void> remove_here(const std::vector<PrivateNetwork>& networks) {
   return ok();
 }
 
-// On a thread of its own, which make_namespace() moves.
+// Runs on a separate thread, because make_namespace() moves it to another namespace.
 Result<std::vector<Namespace>> make_namespaces(size_t count) {
   Result<std::vector<Namespace>> namespaces = std::vector<Namespace>();
   std::thread thread([&] {
@@ -507,7 +508,7 @@ Result<std::vector<os::File>> replace_here(const PrivateNetwork& former,
 
 Result<std::vector<os::File>> make_here(const PrivateNetwork& network) {
   if (!network.isolated) TRY(forward_packets());
-  // Setting up the firewall takes as long as all the rest, and needs no interface.
+  // Sets up the firewall in parallel: it takes as long as all other steps, and needs no interface.
   Result<void> firewall;
   std::thread firewall_thread;
   if (!network.table.empty())
@@ -532,25 +533,25 @@ Result<std::vector<os::File>> make_network(const PrivateNetwork& network) {
   PrivateNetwork whole = network;
   for (const auto& each : TRY(networks_of_interfaces()))
     if (each.address >> 24 != 127) whole.machine_addresses.push_back(each.address);
-  return among_bridges<std::vector<os::File>>([&] { return make_here(whole); });
+  return in_network_of_bridges<std::vector<os::File>>([&] { return make_here(whole); });
 }
 
 Result<std::vector<os::File>> replace_hosts(const PrivateNetwork& former,
                                             const PrivateNetwork& next) {
-  return among_bridges<std::vector<os::File>>([&] { return replace_here(former, next); });
+  return in_network_of_bridges<std::vector<os::File>>([&] { return replace_here(former, next); });
 }
 
 Result<void> remove_network(const PrivateNetwork& network) { return remove_networks({network}); }
 
 Result<void> remove_networks(const std::vector<PrivateNetwork>& networks) {
-  return among_bridges<void>([&] { return remove_here(networks); });
+  return in_network_of_bridges<void>([&] { return remove_here(networks); });
 }
 
 Result<std::vector<Subnet>> networks_in_use() {
   auto interfaces = TRY(networks_of_interfaces());
   if (!containers::network_of_bridges().empty())
     for (const auto& more :
-         TRY(among_bridges<std::vector<AddressInNetwork>>(networks_of_interfaces)))
+         TRY(in_network_of_bridges<std::vector<AddressInNetwork>>(networks_of_interfaces)))
       interfaces.push_back(more);
   std::vector<Subnet> used;
   for (const auto& each : interfaces) used.push_back(each.network);
@@ -558,9 +559,9 @@ Result<std::vector<Subnet>> networks_in_use() {
 }
 
 std::vector<std::string> links_named(std::string_view prefix) {
-  // Not from /sys: it shows the namespace in which it was mounted.
+  // Not read from /sys, which shows the namespace in which it was mounted.
   const auto found =
-      among_bridges<std::vector<std::string>>([&]() -> Result<std::vector<std::string>> {
+      in_network_of_bridges<std::vector<std::string>>([&]() -> Result<std::vector<std::string>> {
         std::vector<std::string> names;
         struct if_nameindex* const all = ::if_nameindex();
         for (auto* each = all; each && each->if_index != 0; each++)
@@ -574,7 +575,7 @@ std::vector<std::string> links_named(std::string_view prefix) {
 }
 
 Result<void> remove_links(const std::vector<std::string>& names) {
-  return among_bridges<void>([&] { return remove_links_here(names); });
+  return in_network_of_bridges<void>([&] { return remove_links_here(names); });
 }
 
 Result<void> remove_namespace_file(const std::string& path) {

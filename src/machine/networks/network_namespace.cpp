@@ -13,7 +13,7 @@
 namespace trainyard::networks {
 namespace {
 
-// Connections that wait for accept(): more than a program of a job opens at once.
+// limit of connections that wait for accept(): more than a program of a job opens at once
 constexpr int kBacklog = 128;
 
 Result<os::File> listen_here(const std::string& address) {
@@ -47,7 +47,7 @@ Result<void> in_network_namespace(const std::string& network_namespace,
   const os::File file(::open(network_namespace.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return from_errno("opening the network namespace " + network_namespace);
   Result<void> result;
-  // A thread that has entered a namespace is not reused: it ends with the work.
+  // The thread ends with the work, because it cannot be reused after it has entered a namespace.
   std::thread([&] {
     if (::setns(file.descriptor(), CLONE_NEWNET) != 0) {
       result = from_errno("entering the network namespace " + network_namespace);

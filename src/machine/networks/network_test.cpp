@@ -19,7 +19,7 @@
 namespace trainyard::networks {
 namespace {
 
-TEST(Subnet, ReadsAndWrites) {
+TEST(Subnet, ParsesAndFormats) {
   const auto subnet = parse_subnet("10.201.0.0/16");
   ASSERT_TRUE(subnet);
   EXPECT_EQ(subnet->text(), "10.201.0.0/16");
@@ -44,7 +44,7 @@ PrivateNetwork a_network() {
   return network;
 }
 
-TEST(Firewall, MasqueradesEgressButNotToOurOtherNetworks) {
+TEST(Firewall, MasqueradesEgressAndDeniesOtherPrivateNetworks) {
   EXPECT_EQ(firewall_text(a_network()), R"(add table inet trainyard_0
 delete table inet trainyard_0
 table inet trainyard_0 {
@@ -145,14 +145,14 @@ TEST(Firewall, IsolatedNetworksHaveNoEgress) {
       << text;
 }
 
-// Works in a network namespace of the test's own, which stands for the machine.
+// Runs in a new network namespace, which represents the machine.
 class RealNetwork : public testing::Test {
  protected:
   void SetUp() override {
     if (::geteuid() != 0 || !os::on_path("nft")) GTEST_SKIP() << "needs root and nft";
     made_ = true;
   }
-  // On a thread of its own, since each thread has its namespace.
+  // Runs on a separate thread, because each thread has its namespace.
   template <class Body>
   void in_a_machine(Body body) {
     std::thread([&] {
@@ -228,7 +228,7 @@ TEST_F(RealNetwork, HostsReachOnlyEachOther) {
   });
 }
 
-TEST_F(RealNetwork, HostsAreReplaced) {
+TEST_F(RealNetwork, ReplacesHosts) {
   in_a_machine([&] {
     const auto former = network(1, 2);
     ASSERT_TRUE(make_network(former));
@@ -254,7 +254,7 @@ TEST_F(RealNetwork, HostsAreReplaced) {
 
 TEST_F(RealNetwork, ReachesTheOutsideUnlessIsolated) {
   in_a_machine([&] {
-    // The outside: another namespace, behind an interface of the machine's.
+    // Another namespace, behind an interface of the machine, represents the outside.
     ASSERT_TRUE(os::run_or_fail(
         {{"sh", "-ec",
           "touch " + directory_.path() + "/outside; unshare --net=" + directory_.path() +
@@ -281,7 +281,7 @@ TEST_F(RealNetwork, ReachesTheOutsideUnlessIsolated) {
   });
 }
 
-TEST_F(RealNetwork, PassesAFirewallThatDropsForwardedPackets) {
+TEST_F(RealNetwork, ReachesTheOutsideThroughAFirewallThatDropsByDefault) {
   in_a_machine([&] {
     const auto forward = [] {
       return *os::run_or_fail({{"nft", "list", "chain", "ip", "filter", "FORWARD"}});
@@ -305,7 +305,7 @@ TEST_F(RealNetwork, PassesAFirewallThatDropsForwardedPackets) {
   });
 }
 
-TEST_F(RealNetwork, LeavesThePolicyOfUfwAsItIs) {
+TEST_F(RealNetwork, KeepsThePolicyOfUfw) {
   in_a_machine([&] {
     ASSERT_TRUE(os::run_or_fail(
         {{"nft", "-f", "-"},
@@ -352,7 +352,7 @@ TEST_F(RealNetwork, ReachesPrivateNetworksOnlyByRule) {
   });
 }
 
-TEST_F(RealNetwork, LeavesNothingWhenItCannotBeMade) {
+TEST_F(RealNetwork, RemovesEverythingIfItCannotBeMade) {
   in_a_machine([&] {
     auto broken = network(1, 2);
     broken.hosts[1].link = broken.hosts[0].link;

@@ -7,7 +7,7 @@ namespace trainyard::networks {
 namespace {
 
 constexpr int kPort = 4789;
-// An Ethernet packet of 1,500 bytes, less the headers of VXLAN, UDP, IP and the frame within.
+// an Ethernet packet of 1,500 bytes, minus the headers of VXLAN, UDP, IP and the inner frame
 constexpr int kMtu = 1450;
 
 Result<void> ip(std::vector<std::string> arguments, const std::string& input = "") {

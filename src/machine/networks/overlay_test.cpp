@@ -5,7 +5,7 @@
 namespace trainyard::networks {
 namespace {
 
-TEST(Overlay, FitsIntoAnEthernetPacketWithItsHeaders) {
+TEST(Overlay, FramesWithHeadersFitInAnEthernetPacket) {
   Overlay overlay;
   overlay.name = "tx3fa91c0010";
   overlay.bridge = "ty3fa91c0010";
@@ -18,7 +18,7 @@ TEST(Overlay, FitsIntoAnEthernetPacketWithItsHeaders) {
             "link set tx3fa91c0010 master ty3fa91c0010 up\n");
 }
 
-TEST(Overlay, KnowsTheAddressesOfMachines) {
+TEST(ResolveAddress, ResolvesNamesAndAddresses) {
   EXPECT_EQ(*resolve_address("10.0.0.7"), *parse_address("10.0.0.7"));
   EXPECT_EQ(*resolve_address("localhost"), *parse_address("127.0.0.1"));
   EXPECT_EQ(resolve_address("no-such-machine.invalid").error().kind, Kind::not_found);

@@ -19,7 +19,7 @@ Result<Address> parse_address(std::string_view text);
 
 struct Subnet {
   Address base = 0;
-  int prefix = 32;  // bits that all its addresses share
+  int prefix = 32;  // number of bits that all its addresses have in common
   auto operator<=>(const Subnet&) const = default;
   uint64_t size() const { return uint64_t(1) << (32 - prefix); }
   bool contains(Address address) const {
@@ -28,7 +28,7 @@ struct Subnet {
   bool overlaps(const Subnet& other) const { return contains(other.base) || other.contains(base); }
   std::string text() const;  // "10.201.0.0/16"
 };
-// Errors: invalid, also when bits beyond the prefix are set.
+// Parses "10.201.0.0/16". Errors: invalid, also if bits after the prefix are set.
 Result<Subnet> parse_subnet(std::string_view text);
 
 }  // namespace trainyard::networks

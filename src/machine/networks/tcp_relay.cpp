@@ -15,12 +15,12 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using Failure = boost::system::error_code;
 
-// The pause after a failed accept (out of descriptors).
+// the pause after a failed accept (no free descriptors)
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 auto with(Failure& failure) { return asio::redirect_error(asio::use_awaitable, failure); }
 
-// Copies one direction of a connection, until its end or an error of either side.
+// Copies one direction of a connection, until its end or an error on either side.
 asio::awaitable<void> pass_on(tcp::socket& from, tcp::socket& to) {
   std::array<char, kRelayBufferBytes> buffer;
   for (;;) {
@@ -61,7 +61,7 @@ class Relay final : public TcpRelay {
   struct Session {
     explicit Session(asio::io_context& context) : inside(context), outside(context) {}
     tcp::socket inside, outside;
-    int ways = 2;  // that are still open
+    int ways = 2;  // number of open directions
   };
 
   asio::awaitable<void> accept() {
@@ -111,8 +111,8 @@ class Relay final : public TcpRelay {
     } else {
       co_await pass_on(session->outside, session->inside);
     }
-    // A direction that ended by an error closed its source; the other direction must not wait for
-    // it.
+    // A direction that ended by an error has closed its source, so the other direction must not
+    // wait for it.
     if (!session->inside.is_open() || !session->outside.is_open()) {
       Failure ignored;
       session->inside.close(ignored);
@@ -128,7 +128,7 @@ class Relay final : public TcpRelay {
 
   const std::string host_, port_;
   // Confined to thread_ once it runs. Sockets are destroyed before their context, which does not
-  // resume the coroutines that it then still holds.
+  // resume the remaining coroutines.
   asio::io_context context_{1};
   std::list<Session> sessions_;
   tcp::acceptor acceptor_;

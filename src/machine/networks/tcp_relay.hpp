@@ -1,12 +1,12 @@
-// Relays TCP connections: each connection to a listening socket is connected to a target, byte by
-// byte, in both directions. With a socket that listens in a job's network namespace, the job
-// reaches one service of this machine and nothing else of it.
+// TcpRelay relays TCP connections: it connects each connection to a listening socket with a target,
+// and copies the bytes in both directions. With a socket that listens in a job's network namespace,
+// the job can reach one service of this machine and no others.
 //
-// Each direction has one buffer of kRelayBufferBytes; a side that does not read stops reads from
-// the other. The end of one direction is forwarded, the other continues. Connections beyond
-// kRelayConnectionsMax wait until one ends.
+// Each direction has one buffer of kRelayBufferBytes. If one side does not read, the relay stops
+// reading from the other. The end of one direction is forwarded, and the other direction continues.
+// Connections beyond kRelayConnectionsMax wait until one ends.
 //
-// Threads: one of its own. Lifetime: destruction closes all connections and joins.
+// Threads: it has one thread. Lifetime: the destructor closes all connections and joins the thread.
 // Errors: invalid (target). If the target cannot be reached, the connection to the relay is
 // closed.
 #pragma once
@@ -27,7 +27,7 @@ class TcpRelay {
   virtual ~TcpRelay() = default;
 };
 
-// `target` is "HOST:PORT"; names are resolved for each connection.
+// Starts a relay. `target` is "HOST:PORT"; a name is resolved for each connection.
 Result<std::unique_ptr<TcpRelay>> relay_tcp(os::File listener, const std::string& target);
 
 }  // namespace trainyard::networks

@@ -35,11 +35,11 @@ std::string read_to_end(int socket) {
   return bytes;
 }
 
-// Echoes the bytes of each connection after their end.
+// Echoes the bytes of each connection after the client has ended its direction.
 class Echo {
  public:
   Echo() : listener_(*listen_in_namespace("", "127.0.0.1:0")) {
-    ::fcntl(listener_.descriptor(), F_SETFL, 0);  // accept() waits
+    ::fcntl(listener_.descriptor(), F_SETFL, 0);  // so that accept() blocks
   }
   std::string address() const { return "127.0.0.1:" + std::to_string(*listening_port(listener_)); }
   void answer(int connections) {
@@ -53,7 +53,7 @@ class Echo {
   os::File listener_;
 };
 
-TEST(TcpRelay, PassesBothWaysAndTheEndOfEach) {
+TEST(TcpRelay, RelaysBothDirectionsAndTheirEnds) {
   Echo echo;
   std::thread server([&] { echo.answer(3); });
   auto listener = listen_in_namespace("", "127.0.0.1:0");
@@ -71,7 +71,7 @@ TEST(TcpRelay, PassesBothWaysAndTheEndOfEach) {
   server.join();
 }
 
-TEST(TcpRelay, AnAbsentTargetClosesTheConnection) {
+TEST(TcpRelay, ClosesTheConnectionIfTheTargetIsUnreachable) {
   auto listener = listen_in_namespace("", "127.0.0.1:0");
   const uint16_t port = *listening_port(*listener);
   uint16_t closed_port;
@@ -85,7 +85,7 @@ TEST(TcpRelay, AnAbsentTargetClosesTheConnection) {
   EXPECT_EQ(read_to_end(socket.descriptor()), "");
 }
 
-TEST(TcpRelay, EndsWithConnectionsOpen) {
+TEST(TcpRelay, CanBeDestroyedWithOpenConnections) {
   Echo echo;
   auto listener = listen_in_namespace("", "127.0.0.1:0");
   const uint16_t port = *listening_port(*listener);
@@ -96,7 +96,7 @@ TEST(TcpRelay, EndsWithConnectionsOpen) {
   EXPECT_EQ(read_to_end(first.descriptor()), "");
 }
 
-TEST(NetworkNamespace, FaultsAreNamed) {
+TEST(NetworkNamespace, ReportsErrors) {
   EXPECT_EQ(listen_in_namespace("/nowhere", "127.0.0.1:0").error().kind, Kind::not_found);
   EXPECT_EQ(listen_in_namespace("", "localhost:1").error().kind, Kind::invalid);
   EXPECT_EQ(listen_in_namespace("", "127.0.0.1").error().kind, Kind::invalid);

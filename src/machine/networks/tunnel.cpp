@@ -31,8 +31,8 @@ constexpr const char* kInterface = "eth0";
 constexpr const char* kDirectory = "/run/wireguard";  // the directory of its configuration socket
 constexpr const char* kSocket = "/run/wireguard/eth0.sock";
 constexpr size_t kKeyBytes = 32;
-// It listens some milliseconds after its start; on a busier machine than this allows no job would
-// run either.
+// limit of the start of wireguard-go, which takes a few milliseconds; on a machine that is busier,
+// jobs could not run either
 constexpr Duration kReadyMax = 30s;
 constexpr auto kReadyPause = std::chrono::milliseconds(5);
 constexpr int kAnswerSecondsMax = 10;
@@ -56,7 +56,7 @@ Result<std::string> public_key(const std::string& of) {
 }
 
 Result<void> have_own_run_directory() {
-  // Its socket has the interface's name, and every namespace has an eth0.
+  // The socket has the name of the interface, which is eth0 in every namespace.
   if (::unshare(CLONE_NEWNS) != 0 ||
       ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
       ::mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0700") != 0)
@@ -138,7 +138,7 @@ class RunningTunnel final : public Tunnel {
 
  private:
   const os::ProcessIdentity process_;
-  const std::unique_ptr<DatagramRelay> relay_;  // nullptr: none is needed
+  const std::unique_ptr<DatagramRelay> relay_;  // nullptr: not needed
 };
 
 }  // namespace
@@ -203,7 +203,7 @@ Result<std::unique_ptr<Tunnel>> open_tunnel(const TunnelSpec& spec) {
     relay = TRY(relay_datagrams(
         {spec.network_namespace, spec.endpoints, spec.own, kTunnelPort, kPeerPort}));
   std::unique_ptr<RunningTunnel> tunnel;
-  // The thread that does this has a /run of its own, and ends.
+  // Runs on a thread that has its own /run, and then ends.
   TRY(in_network_namespace(spec.network_namespace, [&]() -> Result<void> {
         TRY(run_nft(tunnel_firewall(spec)));
         TRY(have_own_run_directory());

@@ -1,24 +1,25 @@
-// Opens an encrypted network between the hosts of a gang: all traffic between them travels in
+// Opens an encrypted network between the hosts of a gang. All traffic between them is sent in
 // datagrams that only members can read or make (WireGuard's protocol: Noise IK, ChaCha20-Poly1305,
 // new keys every two minutes).
 //
 //   namespace
-//   eth0   10.201.0.10/29   the address that programs see: the tunnel, made here
-//   wire0  10.201.0.2/29    carries it, and has the egress; the network made it (network.hpp,
-//                           `encrypted`)
+//   eth0   10.201.0.10/29   the tunnel, with the address that programs see; made here
+//   wire0  10.201.0.2/29    transfers its datagrams, and has the egress; made with the network
+//                           (network.hpp, `encrypted`)
 //
-// Hosts on nodes that no network of ours joins have endpoints on these nodes instead, to which a
-// relay carries the datagrams (datagram_relay.hpp).
+// Hosts on nodes without a common private network have endpoints on these nodes instead, to which a
+// relay transfers the datagrams (datagram_relay.hpp).
 //
-// Between hosts wire0 passes only the tunnel's own datagrams, so no traffic bypasses it. A member's
-// keys are derived from the gang's secret, which all members have: nothing is exchanged beforehand.
+// Between hosts wire0 transfers only datagrams of the tunnel, so no traffic can bypass it. The keys
+// of members are derived from the gang's secret, which all members have, so they need not be
+// exchanged.
 //
-// wireguard-go does the work, a process in the namespace that ends with the Tunnel. One that a
-// killed maker left is found by its environment (process_identity.hpp: find_marked), like all
-// programs that an agent starts.
+// A process in the namespace, wireguard-go, implements the tunnel; it ends with the Tunnel. If its
+// starter was killed, it is found by its environment (find_marked() of process_identity.hpp), like
+// all programs that an agent starts.
 //
 // Threads: confined to one. Errors: denied (wireguard-go or /dev/net/tun is missing; the message
-// says which), unavailable (it does not answer), internal.
+// names it), unavailable (wireguard-go does not answer), internal.
 #pragma once
 
 #include <memory>
@@ -38,12 +39,12 @@ struct TunnelMember {
 
 struct TunnelSpec {
   std::string network_namespace;
-  std::string secret;  // of the gang; random
+  std::string secret;  // random secret of the gang
   std::vector<TunnelMember> members;
-  size_t own = 0;                       // the index of this member
-  Address gateway = 0;                  // of the egress: traffic to and from it is not encrypted
-  int prefix = 32;                      // of the network of wire0, and of eth0's
-  std::vector<NodeEndpoint> endpoints;  // of all members; empty: they reach each other by wire0
+  size_t own = 0;                       // index of this member
+  Address gateway = 0;                  // gateway of the egress, whose traffic is not encrypted
+  int prefix = 32;                      // prefix of the networks of wire0 and eth0
+  std::vector<NodeEndpoint> endpoints;  // of all members; empty: they are connected by wire0
   std::string log_file;
 };
 
@@ -52,16 +53,16 @@ class Tunnel {
   virtual ~Tunnel() = default;  // closes it
 };
 
-// On return, eth0 exists and is up.
+// Opens a tunnel. Ensures: eth0 exists and is up.
 Result<std::unique_ptr<Tunnel>> open_tunnel(const TunnelSpec& spec);
 
-// Returns "" if this machine supports tunnels; else the reason, and how to correct it.
+// Returns "" if this machine supports tunnels; otherwise the reason and the remedy.
 std::string why_no_tunnel();
 
-// WireGuard's usual one; programs of the job cannot use it
+// WireGuard's usual port; programs of the job cannot use it
 inline constexpr uint16_t kTunnelPort = 51820;
 
-// For tests. Keys are X25519's, 32 bytes each. Pure.
+// The keys of a member, exposed for tests. X25519 keys have 32 bytes.
 struct TunnelKeys {
   std::string own;                   // private
   std::vector<std::string> publics;  // the public keys of all members
@@ -69,7 +70,7 @@ struct TunnelKeys {
 Result<TunnelKeys> tunnel_keys(const std::string& secret, size_t members, size_t own);
 // Returns the configuration of the member and its peers, in WireGuard's configuration protocol.
 std::string tunnel_configuration(const TunnelSpec& spec, const TunnelKeys& keys);
-// Returns the input of nft, in the namespace.
+// Returns the input of nft for the namespace.
 std::string tunnel_firewall(const TunnelSpec& spec);
 
 }  // namespace trainyard::networks

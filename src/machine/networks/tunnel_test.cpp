@@ -27,7 +27,7 @@ TEST(Tunnel, MembersDeriveTheSameKeys) {
   EXPECT_NE(tunnel_keys("another", 3, 0)->publics, first->publics);
 }
 
-TEST(Tunnel, KnowsItsPeersAndNotItself) {
+TEST(Tunnel, ConfiguresAllPeersExceptItself) {
   const TunnelSpec spec = a_spec();
   const auto keys = tunnel_keys(spec.secret, 3, spec.own);
   ASSERT_TRUE(keys);
@@ -42,7 +42,7 @@ TEST(Tunnel, KnowsItsPeersAndNotItself) {
   EXPECT_EQ(text.find("allowed_ip=10.201.0.11/32\n"), text.npos) << text;
 }
 
-TEST(Tunnel, SendsToTheRelayOnNodesThatNoNetworkJoins) {
+TEST(Tunnel, SendsToTheRelayIfMembersHaveEndpoints) {
   TunnelSpec spec = a_spec();
   spec.endpoints = {{1, 20000}, {1, 20001}, {2, 20002}};
   const std::string text = tunnel_configuration(spec, *tunnel_keys(spec.secret, 3, spec.own));

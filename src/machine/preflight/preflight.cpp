@@ -31,7 +31,7 @@ namespace {
 
 using State = Examination::State;
 
-// With less, a first job with an image and a data set is likely to fill the disk.
+// with less free space, a first job with an image and a data set is likely to fill the disk
 constexpr uint64_t kDiskBytesComfortable = 10ull << 30;
 constexpr uint64_t kDiskBytesLeast = 1ull << 30;
 constexpr Duration kToolMax = 10s;
@@ -54,8 +54,7 @@ std::optional<int64_t> machine_memory() {
   return {};
 }
 
-// Returns our own path below the hierarchy of `controller`: "/" when we are not limited. v2:
-// controller "".
+// Returns this process's path below the hierarchy of `controller` ("": v2); "/": it is not limited.
 std::string own_cgroup(std::string_view controller) {
   const auto text = os::read_file("/proc/self/cgroup", 64 << 10);
   if (!text) return "/";
@@ -69,13 +68,14 @@ std::string own_cgroup(std::string_view controller) {
   return "/";
 }
 
-// Returns the lowest limit of our own group and its parents; nothing when there is none.
+// Returns the lowest limit of this process's group and its parents; nullopt: there is none.
 std::optional<int64_t> own_memory_limit() {
   const auto* hierarchy = containers::machine_cgroup_layout().with("memory");
   if (!hierarchy) return {};
   const char* file = hierarchy->unified ? "/memory.max" : "/memory.limit_in_bytes";
   std::optional<int64_t> least;
-  // In another runtime's container our path is invisible; the mounted root is then our own group.
+  // In a container of another runtime the path is invisible; the mounted root is then this
+  // process's group.
   for (std::string path = own_cgroup(hierarchy->unified ? "" : "memory");;
        path.erase(path.rfind('/'))) {
     if (path == "/") path.clear();
@@ -85,7 +85,7 @@ std::optional<int64_t> own_memory_limit() {
   }
 }
 
-// Returns 0, or the first error number of `work`, which runs in a child process.
+// Runs `work` in a child process. Returns 0 or its error number.
 template <class Body>
 int try_in_child(Body body) {
   const pid_t child = ::fork();
@@ -141,7 +141,7 @@ Examination namespaces(const std::string& name, int flags, const char* for_what)
           "run as root, outside of containers that forbid it"};
 }
 
-// Does what an agent of an ordinary user's server does first.
+// Tries the first steps of an agent of an ordinary user's server.
 Examination own_processes() {
   const int error = try_in_child([] {
     if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) return false;
@@ -169,7 +169,7 @@ Examination user_namespaces() {
           "sysctl kernel.unprivileged_userns_clone=1, or user.max_user_namespaces above 0"};
 }
 
-// Tries a mount of the data directory that is mapped to a container's ids.
+// Tries to map a mount of the data directory to a container's ids.
 Examination mapped_mounts(const std::string& data_directory) {
   std::string path = data_directory;
   while (!path.empty() && !os::exists(path)) path.erase(path.rfind('/'));
@@ -192,11 +192,11 @@ Examination mapped_mounts(const std::string& data_directory) {
           "keep the data directory on ext4, xfs or btrfs, with Linux 5.19 or newer"};
 }
 
-// Examines an ordinary user's cgroups; missing ones stop no job.
+// Examines the cgroups of an ordinary user. Jobs can run without them.
 Examination delegated_cgroups(const std::string& mode) {
   const containers::CgroupLayout& layout = containers::cgroup_layout();
   std::string can, cannot;
-  // Without this controller processes are limited by other means.
+  // Without this controller, processes are limited in another way.
   for (const char* controller : {"cpu", "memory"}) {
     std::string& list = layout.with(controller) ? can : cannot;
     list += (list.empty() ? "" : ", ") + std::string(controller);
@@ -252,7 +252,7 @@ Examination cgroups() {
           "boot with the controllers " + joined(cannot) + " enabled (cgroup_enable=..)"};
 }
 
-// Mounts made here end with the child.
+// Tries mounts, which end with the child process.
 Examination overlay() {
   const os::TemporaryDirectory directory;
   for (const char* name : {"lower", "upper", "work", "root"})
@@ -280,7 +280,7 @@ Examination firewall() {
   if (!os::on_path("nft"))
     return {"nftables", State::missing, "nft is not on PATH; without it jobs have no network",
             "install the package nftables"};
-  // --check: the kernel only verifies. An ordinary user's check runs in a temporary network
+  // --check: the kernel only verifies. The check of an ordinary user runs in a temporary network
   // namespace.
   std::vector<std::string> words{"nft", "--check", "-f", "-"};
   if (containers::in_rootless_sandbox()) words.insert(words.begin(), {"unshare", "--net"});
@@ -299,7 +299,8 @@ Examination firewall() {
           "a kernel with nf_tables, nft_masq, nft_ct and nft_chain_nat"};
 }
 
-// Examines other programs' chains: a packet that one of them drops is lost, even if ours accept it.
+// Examines chains of other programs: a packet that one of them drops is lost, even if Trainyard's
+// table accepts it.
 Examination foreign_forwarding() {
   const auto chain =
       os::run({{"nft", "list", "chain", "ip", "filter", "FORWARD"}, {}, "", "", kToolMax});
@@ -324,7 +325,7 @@ Examination forwarding() {
           "sysctl net.ipv4.ip_forward=1"};
 }
 
-// For an ordinary user: jobs' egress.
+// Examines the egress of jobs, for an ordinary user.
 Examination egress() {
   const char* remedy = "allow this user /dev/net/tun (udev: KERNEL==\"tun\", MODE=\"0666\")";
   if (!os::on_path("slirp4netns"))
@@ -349,7 +350,7 @@ Examination encryption() {
           "jobs with EnableInterContainerTrafficEncryption are rejected", missing};
 }
 
-// Makes a bridge and a pair of interfaces, in a temporary network namespace.
+// Tries to make a bridge and a pair of interfaces in a temporary network namespace.
 Examination bridges() {
   if (!os::on_path("ip"))
     return {"bridge, veth", State::limited, "not tried: ip is not on PATH",
@@ -433,7 +434,7 @@ std::vector<std::string> gpu_devices() {
                name == "nvidia-modeset")
         shared.push_back("/dev/" + name);
     }
-  // "nvidia10" after "nvidia2".
+  // Sorts by number: "nvidia10" is after "nvidia2".
   std::sort(cards.begin(), cards.end(), [](const auto& a, const auto& b) {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
   });

@@ -1,6 +1,6 @@
 // Examines this machine: its capacity, and the features that jobs need.
 //
-// Threads: callable from anywhere. Errors: none; a finding says what could not be examined.
+// Threads: callable from anywhere. Errors: none; a finding describes what could not be examined.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,17 @@ namespace trainyard::preflight {
 
 struct MachineCapacity {
   std::string name;          // the host name
-  double cpus = 0;           // that the server may use
-  int64_t memory_bytes = 0;  // less than the machine's when the server itself is limited
-  int64_t gpus = 0;          // NVIDIA device files
+  double cpus = 0;           // cpus that the server may use
+  int64_t memory_bytes = 0;  // memory of the machine, or less if the server is limited
+  int64_t gpus = 0;          // number of NVIDIA GPUs
 };
+// Returns the capacity of this machine.
 MachineCapacity machine_capacity();
 
-// Returns NVIDIA's device files: "/dev/nvidia0", .. first, then those that all GPUs share.
+// Returns NVIDIA's device files: first one for each GPU ("/dev/nvidia0", ..), then those that all
+// GPUs share.
 std::vector<std::string> gpu_devices();
-// Returns the first kind only: one for each GPU.
+// Returns only the device files of GPUs.
 std::vector<std::string> gpu_cards();
 
 struct Examination {
@@ -31,10 +33,10 @@ struct Examination {
   std::string name;  // "OCI runtime"
   State state = State::ok;
   std::string text;    // the finding
-  std::string remedy;  // what to install or allow; "" when nothing is needed
+  std::string remedy;  // what to install or permit; "": not needed
 };
-// Examines the machine. Tries what can be tried without leaving a trace. `data_directory`: its disk
-// is examined.
+// Examines this machine, including the disk of `data_directory`. Features are tried if that leaves
+// no traces.
 std::vector<Examination> examine_machine(const std::string& data_directory);
 
 }  // namespace trainyard::preflight

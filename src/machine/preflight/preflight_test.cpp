@@ -11,7 +11,7 @@
 namespace trainyard::preflight {
 namespace {
 
-TEST(Machine, HasCapacity) {
+TEST(MachineCapacity, IsPositive) {
   const MachineCapacity capacity = machine_capacity();
   EXPECT_FALSE(capacity.name.empty());
   EXPECT_GE(capacity.cpus, 1);
@@ -19,7 +19,7 @@ TEST(Machine, HasCapacity) {
   EXPECT_GE(capacity.gpus, 0);
 }
 
-TEST(Machine, IsExaminedAndLeftUnchanged) {
+TEST(ExamineMachine, LeavesTheMachineUnchanged) {
   const os::TemporaryDirectory directory;
   std::set<std::string> names;
   for (const auto& finding : examine_machine(directory.path() + "/not/yet/there")) {
