@@ -9,7 +9,7 @@
 
 namespace trainyard {
 
-// Formats a count with its noun. If `plural` is "", the plural is the singular with an s.
+// Formats a count and what is counted. If `plural` is "", the plural is the singular with an s.
 std::string counted(uint64_t count, std::string_view singular, std::string_view plural = {});
 
 }  // namespace trainyard

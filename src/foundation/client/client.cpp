@@ -93,7 +93,7 @@ class SignedClient final : public Client {
       if (error.kind != Kind::unavailable || !is_repeatable(operation) ||
           attempt >= settings_.attempts_max)
         return error;
-      sleep_for(pause);
+      pause_for(pause);
       pause *= 2;
     }
   }

@@ -181,7 +181,7 @@ Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const Cu
   return std::unique_ptr<Connection>(std::make_unique<RawConnection>(handle));
 }
 
-void sleep_for(Duration duration) {
+void pause_for(Duration duration) {
   (void)::poll(nullptr, 0, int(std::max<int64_t>(0, duration / 1ms)));
 }
 

@@ -60,7 +60,7 @@ Error error_of_curl(int code, const char* explanation);
 // Connects to the host of the URL, with TLS for https. Sends nothing.
 Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const CurlLimits& limits);
 
-// Sleeps in curl's poll, because code above the module os may not call sleep functions.
-void sleep_for(Duration duration);
+// Waits in curl's poll, because code above the module os may not call sleep functions.
+void pause_for(Duration duration);
 
 }  // namespace trainyard::client

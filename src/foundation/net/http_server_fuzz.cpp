@@ -1,8 +1,9 @@
 // Sends any bytes as a client, and checks that the server answers, rejects or closes, does not
-// hang, and passes no more bytes to the handler than were sent. decoder:
-// src/foundation/net/http_decoder.cpp
+// hang, and passes no more bytes to the handler than were sent.
 //
-// The first byte of an input is the number of parts in which the rest is sent. Paths that begin
+// decoder: src/foundation/net/http_decoder.cpp
+//
+// The first byte of an input is the number of parts in which the rest is sent. Paths that start
 // with /s are streamed.
 #include <arpa/inet.h>
 #include <sys/socket.h>

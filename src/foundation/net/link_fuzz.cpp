@@ -1,5 +1,7 @@
 // Sends any bytes as a peer, and checks that whole frames are delivered unchanged, and that invalid
-// ones end the link once. decoder: src/foundation/net/frame_decoder.cpp
+// ones end the link once.
+//
+// decoder: src/foundation/net/frame_decoder.cpp
 //
 // The first byte of an input is the number of parts in which the rest is sent.
 #include <sys/socket.h>

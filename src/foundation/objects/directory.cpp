@@ -209,8 +209,7 @@ class Directory final : public Objects {
       file.moved_away();
       return ok();
     }
-    return unavailable("tagging " + key + ": the object was replaced " +
-                       std::to_string(kReplacedTriesMax) + " times meanwhile");
+    return unavailable("tagging " + key + ": the object is replaced too often");
   }
 
   Result<void> remove(const std::string& bucket, const std::string& key) override {
@@ -533,8 +532,7 @@ class Directory final : public Objects {
                                                   check_disk_space_, std::move(charge)));
   }
 
-  // Returns a new path in temporary/, unique while the directory is open. Files of earlier
-  // processes were removed when it was opened.
+  // Returns a new path. Files of earlier processes were removed when the directory was opened.
   std::string temporary_path() { return path_ + "/temporary/" + std::to_string(++temporaries_); }
 
   // Removes files that are no longer reachable. If that fails, the next opening removes them.

@@ -221,7 +221,7 @@ class Objects {
   // Removes the object. Does nothing if it is absent.
   virtual Result<void> remove(const std::string& bucket, const std::string& key) = 0;
   // Removes the object if it is unchanged: its ETag, its time of modification and, if `seen` has
-  // tags, its tags are those of `seen`. Does nothing if it is absent. Errors also: conflict
+  // tags, its tags equal those of `seen`. Does nothing if it is absent. Errors also: conflict
   // (etag_differs); invalid, if the store is remote.
   virtual Result<void> remove_unchanged(const std::string& bucket, const std::string& key,
                                         const ObjectInfo& seen) {

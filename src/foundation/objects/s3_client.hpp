@@ -7,8 +7,8 @@
 // continues at the same byte, if the object is unchanged.
 //
 // Threads: callable from anywhere; each call uses its own connection, which later calls reuse.
-// Errors: the endpoint's own message, with a fitting kind; unavailable after the last attempt.
-// Requires: the program ignores SIGPIPE.
+// Errors: the endpoint's own message, with the corresponding kind; unavailable after the last
+// attempt. Requires: the program ignores SIGPIPE.
 #pragma once
 
 #include <functional>

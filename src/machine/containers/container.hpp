@@ -107,7 +107,7 @@ struct ContainerSpec {
   uint32_t group_id = 0;
   // device files of this machine that the container gets: "/dev/nvidia0"
   std::vector<std::string> devices;
-  // limits of its processes, as far as permitted; other limits are those of the server
+  // limits of its processes, as far as permitted; other limits are inherited from the server
   std::vector<ProcessLimit> limits = {};
   bool read_only_root = false;  // writable mounts in it stay writable
   // The standard input of the first process, which the caller still owns; -1: an empty standard

@@ -344,8 +344,7 @@ Json process_of(const ContainerSpec& spec, bool user_namespace) {
             {"inheritable", none},
             {"permitted", effective},
             {"ambient", none}}},
-          // The machine may forbid raising limits, so limits that were not requested are those of
-          // this process.
+          // The machine may forbid raising limits, so limits that were not requested are inherited.
           {"rlimits", limits},
           {"noNewPrivileges", true},
           {"oomScoreAdj", kOutOfMemoryScore}};

@@ -81,7 +81,7 @@ std::string tmpfs_limits(uint64_t bytes);
 // member.
 Result<void> check_container(const ContainerSpec& spec, const std::vector<SystemEntry>& system);
 
-// Makes the bundle. `ids` are those of the container's user namespace; unset: it has no user
+// Makes the bundle. `ids` are the ids of the container's user namespace; unset: it has no user
 // namespace and no capabilities. `filter` is the filter of system calls (system_call_filter.hpp).
 // Requires: check_container() accepts the spec; the caller has entered spec.network_namespace, if
 // it is set.

@@ -26,10 +26,10 @@ struct StartedRuntime {
   std::optional<ChildFailure> failure;
 };
 
-// Forks; the child carries out the plan and executes the runtime. `directory` is that of the
-// container. `input` is the standard input of the container's first process; -1: an empty standard
-// input. `output` is the descriptor of its standard output and standard error. The caller still
-// owns both.
+// Forks; the child carries out the plan and executes the runtime. `directory` is the
+// container's directory. `input` is the standard input of the container's first process; -1: an
+// empty standard input. `output` is the descriptor of its standard output and standard error. The
+// caller still owns both.
 Result<StartedRuntime> start_runtime(ChildPlan plan, const std::string& runtime,
                                      const std::string& directory, const std::string& id, int input,
                                      int output);

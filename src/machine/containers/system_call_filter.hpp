@@ -19,8 +19,8 @@
 namespace trainyard::containers {
 
 // Makes the filter in the form of the OCI runtime specification, from a profile in the form of
-// containers-common. `architecture` is that of uname ("x86_64"); `capabilities` are those of
-// the container's root ("CAP_CHOWN"). Pure.
+// containers-common. `architecture` is as in uname ("x86_64"); `capabilities` are the
+// capabilities of the container's root ("CAP_CHOWN"). Pure.
 Result<Json> make_system_call_filter(const Json& profile, std::string_view architecture,
                                      const std::vector<std::string>& capabilities);
 

@@ -298,7 +298,7 @@ class HostOnNode {
       auto address = networks::resolve_address(name);
       if (address || address.error().kind != Kind::not_found) return address;
       if (++lookups_ >= node_.lookups_max) return address;
-      client::sleep_for(kLookupInterval);
+      client::pause_for(kLookupInterval);
     }
   }
 

@@ -77,7 +77,7 @@ class ObjectsSuite : public testing::TestWithParam<Maker> {
   Subject subject_;
 };
 
-inline std::string kind_and_fault(const auto& result) {
+inline std::string result_text(const auto& result) {
   if (result) return "ok";
   return std::string(to_string(result.error().kind)) + " " + fault_text(result.error());
 }
@@ -90,8 +90,7 @@ inline std::string many_bytes(size_t bytes, uint64_t seed) {
 }
 
 TEST_P(ObjectsSuite, CreatesListsAndDeletesBuckets) {
-  EXPECT_EQ(kind_and_fault(objects().create_bucket("bucket", "eu-west-1")),
-            "conflict bucket_exists");
+  EXPECT_EQ(result_text(objects().create_bucket("bucket", "eu-west-1")), "conflict bucket_exists");
   EXPECT_TRUE(objects().create_bucket("another", "eu-west-1"));
   const auto all = objects().list_buckets();
   ASSERT_TRUE(all);
@@ -100,19 +99,18 @@ TEST_P(ObjectsSuite, CreatesListsAndDeletesBuckets) {
   EXPECT_EQ((*all)[1].name, "bucket");
   EXPECT_EQ(objects().head_bucket("bucket")->region, "eu-west-1");
   put("key", "x");
-  EXPECT_EQ(kind_and_fault(objects().delete_bucket("bucket")), "conflict bucket_not_empty");
+  EXPECT_EQ(result_text(objects().delete_bucket("bucket")), "conflict bucket_not_empty");
   ASSERT_TRUE(objects().remove("bucket", "key"));
   EXPECT_TRUE(objects().delete_bucket("bucket"));
-  EXPECT_EQ(kind_and_fault(objects().head_bucket("bucket")), "not_found bucket_missing");
-  EXPECT_EQ(kind_and_fault(objects().delete_bucket("bucket")), "not_found bucket_missing");
+  EXPECT_EQ(result_text(objects().head_bucket("bucket")), "not_found bucket_missing");
+  EXPECT_EQ(result_text(objects().delete_bucket("bucket")), "not_found bucket_missing");
 }
 
 TEST_P(ObjectsSuite, RejectsInvalidBucketNames) {
   for (const char* name :
        {"", "ab", "Upper", "under_score", "-begin", "end-", "two..dots", "10.0.0.1", "a/b", ".",
         "..", "0123456789012345678901234567890123456789012345678901234567890123"})
-    EXPECT_EQ(kind_and_fault(objects().create_bucket(name, "r")), "invalid bad_bucket_name")
-        << name;
+    EXPECT_EQ(result_text(objects().create_bucket(name, "r")), "invalid bad_bucket_name") << name;
 }
 
 TEST_P(ObjectsSuite, GetReturnsThePutObject) {
@@ -150,14 +148,13 @@ TEST_P(ObjectsSuite, ListingsContainTheStorageClass) {
 }
 
 TEST_P(ObjectsSuite, ErrorsNameMissingBucketsAndKeys) {
-  EXPECT_EQ(kind_and_fault(objects().get("bucket", "no")), "not_found key_missing");
-  EXPECT_EQ(kind_and_fault(objects().head("bucket", "no")), "not_found key_missing");
-  EXPECT_EQ(kind_and_fault(objects().get("nobucket", "no")), "not_found bucket_missing");
-  EXPECT_EQ(kind_and_fault(write_all(objects(), "nobucket", "no", "x")),
-            "not_found bucket_missing");
-  EXPECT_EQ(kind_and_fault(objects().list("nobucket", {})), "not_found bucket_missing");
-  EXPECT_EQ(kind_and_fault(objects().remove("bucket", "no")), "ok");
-  EXPECT_EQ(kind_and_fault(objects().remove("nobucket", "no")), "not_found bucket_missing");
+  EXPECT_EQ(result_text(objects().get("bucket", "no")), "not_found key_missing");
+  EXPECT_EQ(result_text(objects().head("bucket", "no")), "not_found key_missing");
+  EXPECT_EQ(result_text(objects().get("nobucket", "no")), "not_found bucket_missing");
+  EXPECT_EQ(result_text(write_all(objects(), "nobucket", "no", "x")), "not_found bucket_missing");
+  EXPECT_EQ(result_text(objects().list("nobucket", {})), "not_found bucket_missing");
+  EXPECT_EQ(result_text(objects().remove("bucket", "no")), "ok");
+  EXPECT_EQ(result_text(objects().remove("nobucket", "no")), "not_found bucket_missing");
 }
 
 TEST_P(ObjectsSuite, AcceptsAnyUtf8AsKeyWithinItsBucket) {
@@ -210,7 +207,7 @@ TEST_P(ObjectsSuite, AcceptsAnyUtf8AsKeyWithinItsBucket) {
 }
 
 TEST_P(ObjectsSuite, RejectsInvalidKeys) {
-  EXPECT_EQ(kind_and_fault(write_all(objects(), "bucket", std::string(1025, 'k'), "")),
+  EXPECT_EQ(result_text(write_all(objects(), "bucket", std::string(1025, 'k'), "")),
             "invalid key_too_long");
   EXPECT_EQ(write_all(objects(), "bucket", "", "").error().kind, Kind::invalid);
 }
@@ -219,7 +216,7 @@ TEST_P(ObjectsSuite, GetReturnsRanges) {
   put("digits", "0123456789");
   const auto cut = [&](Range range) {
     auto reader = objects().get("bucket", "digits", range);
-    if (!reader) return kind_and_fault(reader);
+    if (!reader) return result_text(reader);
     char buffer[32];
     std::string text;
     for (int i = 0; i < 32; ++i) {
@@ -240,7 +237,7 @@ TEST_P(ObjectsSuite, GetReturnsRanges) {
   EXPECT_EQ(cut({0, 0, 0}), "invalid bad_range");
   put("empty", "");
   EXPECT_EQ(get("empty"), "");
-  EXPECT_EQ(kind_and_fault(objects().get("bucket", "empty", Range{0, 5, {}})), "invalid bad_range");
+  EXPECT_EQ(result_text(objects().get("bucket", "empty", Range{0, 5, {}})), "invalid bad_range");
 }
 
 TEST_P(ObjectsSuite, PutIsVisibleAsAWholeOrNotAtAll) {
@@ -280,7 +277,7 @@ TEST_P(ObjectsSuite, VerifiesAndStoresChecksums) {
   for (const auto& [algorithm, value] : options.checksums) {
     PutOptions one;
     one.checksums = {{algorithm, value}};
-    EXPECT_EQ(kind_and_fault(write_all(objects(), "bucket", "bad", "12345678X", one)),
+    EXPECT_EQ(result_text(write_all(objects(), "bucket", "bad", "12345678X", one)),
               "corrupt checksum_mismatch");
     auto writer = objects().put("bucket", "trailer", PutOptions{.checksums = {{algorithm, ""}}});
     ASSERT_TRUE(writer);
@@ -292,11 +289,11 @@ TEST_P(ObjectsSuite, VerifiesAndStoresChecksums) {
     writer = objects().put("bucket", "trailer", PutOptions{.checksums = {{algorithm, ""}}});
     ASSERT_TRUE((*writer)->write(std::string_view("12345678X")));
     (*writer)->expect_checksum(algorithm, value);
-    EXPECT_EQ(kind_and_fault((*writer)->commit()), "corrupt checksum_mismatch");
+    EXPECT_EQ(result_text((*writer)->commit()), "corrupt checksum_mismatch");
   }
   PutOptions md5;
   md5.md5 = options.md5;
-  EXPECT_EQ(kind_and_fault(write_all(objects(), "bucket", "bad", "12345678X", md5)),
+  EXPECT_EQ(result_text(write_all(objects(), "bucket", "bad", "12345678X", md5)),
             "corrupt checksum_mismatch");
   EXPECT_EQ(get("bad"), "key_missing");
   PutOptions unknown;
@@ -315,22 +312,22 @@ TEST_P(ObjectsSuite, RejectsALengthThatDiffersFromTheDeclaredOne) {
         TRY((*writer)->commit());
         return ok();
       }();
-    EXPECT_EQ(kind_and_fault(written), "corrupt length_mismatch");
+    EXPECT_EQ(result_text(written), "corrupt length_mismatch");
   }
   EXPECT_EQ(get("key"), "key_missing");
 }
 
 TEST_P(ObjectsSuite, OnlyIfAbsentNeverReplaces) {
   put("key", "first", PutOptions{.only_if_absent = true});
-  EXPECT_EQ(kind_and_fault(write_all(objects(), "bucket", "key", "second",
-                                     PutOptions{.only_if_absent = true})),
+  EXPECT_EQ(result_text(write_all(objects(), "bucket", "key", "second",
+                                  PutOptions{.only_if_absent = true})),
             "conflict key_exists");
   EXPECT_EQ(get("key"), "first");
 }
 
 TEST_P(ObjectsSuite, OnlyIfEtagReplacesThatObjectOnly) {
   const auto replace = [&](const std::string& etag, const std::string& bytes) {
-    return kind_and_fault(
+    return result_text(
         write_all(objects(), "bucket", "key", bytes, PutOptions{.only_if_etag = etag}));
   };
   EXPECT_EQ(replace("*", "x"), "not_found key_missing");
@@ -350,7 +347,7 @@ TEST_P(ObjectsSuite, OnlyIfEtagReplacesThatObjectOnly) {
   ASSERT_TRUE((*writer)->write(std::string_view("part")));
   const std::vector<PartInfo> parts{{1, (*writer)->commit()->etag}};
   const auto complete = [&](const std::string& etag) {
-    return kind_and_fault(
+    return result_text(
         objects().complete_upload("bucket", "key", *id, parts, {.only_if_etag = etag}));
   };
   EXPECT_EQ(complete(first), "conflict etag_differs");
@@ -362,7 +359,7 @@ TEST_P(ObjectsSuite, BucketsHaveTags) {
   ASSERT_TRUE(objects().set_bucket_tags("bucket", {{"team", "blue"}}));
   ASSERT_TRUE(objects().set_bucket_tags("bucket", {}));
   EXPECT_EQ(objects().head_bucket("bucket")->region, "eu-west-1");
-  EXPECT_EQ(kind_and_fault(objects().set_bucket_tags("no-bucket", {})), "not_found bucket_missing");
+  EXPECT_EQ(result_text(objects().set_bucket_tags("no-bucket", {})), "not_found bucket_missing");
 }
 
 TEST_P(ObjectsSuite, SetTagsChangesOnlyTheTags) {
@@ -379,7 +376,7 @@ TEST_P(ObjectsSuite, SetTagsChangesOnlyTheTags) {
   EXPECT_EQ(objects().list("bucket", {})->objects.size(), 1u);
   char buffer[8];
   EXPECT_EQ(*(*reader)->read(buffer), 5u) << "a reader reads the object that it opened";
-  EXPECT_EQ(kind_and_fault(objects().set_tags("bucket", "no", tags)), "not_found key_missing");
+  EXPECT_EQ(result_text(objects().set_tags("bucket", "no", tags)), "not_found key_missing");
   put("tagged", "x", PutOptions{.tags = tags});
   EXPECT_EQ(get("tagged"), "x");
 }
@@ -443,7 +440,7 @@ TEST_P(ObjectsSuite, ListingEqualsTheSimpleReference) {
 // Returns the bytes of a part of an object of the test's bucket, or the error.
 inline std::string get_part(Objects& objects, const std::string& key, uint32_t number) {
   const auto reader = objects.get("bucket", key, Range{.part = number});
-  if (!reader) return kind_and_fault(reader);
+  if (!reader) return result_text(reader);
   const Range range = (*reader)->range();
   std::string bytes(range.last + 1 - range.first, '\0');
   size_t at = 0;
@@ -544,13 +541,13 @@ TEST_P(ObjectsSuite, RejectsInvalidUploads) {
     const auto writer = TRY(objects().put_part("bucket", key, upload_id, number));
     return writer->commit();
   };
-  EXPECT_EQ(kind_and_fault(put_part("key", "../../../etc", 1)), "not_found upload_missing");
-  EXPECT_EQ(kind_and_fault(objects().complete_upload("bucket", "key", "", {{1, "x"}})),
+  EXPECT_EQ(result_text(put_part("key", "../../../etc", 1)), "not_found upload_missing");
+  EXPECT_EQ(result_text(objects().complete_upload("bucket", "key", "", {{1, "x"}})),
             "not_found upload_missing");
-  EXPECT_EQ(kind_and_fault(objects().abort_upload("bucket", "key", std::string(32, '0'))),
+  EXPECT_EQ(result_text(objects().abort_upload("bucket", "key", std::string(32, '0'))),
             "not_found upload_missing");
   const std::string id = *objects().start_upload("bucket", "key");
-  EXPECT_EQ(kind_and_fault(put_part("another", id, 1)), "not_found upload_missing");
+  EXPECT_EQ(result_text(put_part("another", id, 1)), "not_found upload_missing");
   EXPECT_EQ(put_part("key", id, 0).error().kind, Kind::invalid);
   EXPECT_EQ(put_part("key", id, 10'001).error().kind, Kind::invalid);
   std::vector<PartInfo> parts;
@@ -561,7 +558,7 @@ TEST_P(ObjectsSuite, RejectsInvalidUploads) {
     parts.push_back({number, (*writer)->commit()->etag});
   }
   const auto complete = [&](std::vector<PartInfo> requested) {
-    return kind_and_fault(objects().complete_upload("bucket", "key", id, requested));
+    return result_text(objects().complete_upload("bucket", "key", id, requested));
   };
   EXPECT_EQ(complete(parts), "invalid part_too_small");
   EXPECT_EQ(complete({parts[1], parts[0]}), "invalid part_order");
@@ -572,7 +569,7 @@ TEST_P(ObjectsSuite, RejectsInvalidUploads) {
   EXPECT_EQ(get("key"), "small");
   const std::string dropped = *objects().start_upload("bucket", "key");
   EXPECT_TRUE(objects().abort_upload("bucket", "key", dropped));
-  EXPECT_EQ(kind_and_fault(objects().abort_upload("bucket", "key", dropped)),
+  EXPECT_EQ(result_text(objects().abort_upload("bucket", "key", dropped)),
             "not_found upload_missing");
 }
 
