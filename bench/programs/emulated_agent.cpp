@@ -37,7 +37,7 @@ constexpr Duration kLastDataMax = 5s;
 class EmulatedAgent {
  public:
   EmulatedAgent(const wire::Order& order, agent::Facts& facts, Clock& clock)
-      : facts_(facts), clock_(clock), run_(agent::run_of(order)) {
+      : facts_(facts), clock_(clock), run_(agent::initial_run(order)) {
     const auto& environment = order.spec.environment;
     const auto number = [&](const std::string& name, int64_t fallback) {
       const auto found = environment.find(name);

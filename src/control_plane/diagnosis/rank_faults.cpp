@@ -151,7 +151,7 @@ void add_other_calls(std::span<const RankState> ranks, std::vector<RankFault>& f
         rank.calls.unchanged >= kOtherCallAfter)
       by_label[rank.calls.label].push_back(&rank);
   if (by_label.size() < 2) return;
-  // Of two equally frequent calls, the call of the first rank counts.
+  // If two calls are equally frequent, the call of the first rank counts.
   const auto& most = std::ranges::max_element(by_label, [](const auto& a, const auto& b) {
                        if (a.second.size() != b.second.size())
                          return a.second.size() < b.second.size();

@@ -42,7 +42,7 @@ struct LeaseSettings {
 
 enum class LeaseState { held, suspended, lost };
 
-// What the holder knows about its lease.
+// LeaseHold is the state of a lease as its holder knows it.
 struct LeaseHold {
   std::chrono::nanoseconds renewed{};  // monotonic, before the last successful renewal was sent
   bool taken = false;                  // another server has taken the lease

@@ -252,6 +252,7 @@ void Agent::watch_process() {
       process_runs_ = false;
       // The only point of a short job; not for jobs in queues, see above.
       if (!meter_.measured() && !order_.spec.queue) measure();
+      report_metrics(meter_.take_rest());
       metric_files_.read_rest(*context_.ml_tree, world_.clock.now(),
                               [this](std::vector<wire::MetricPoint> points) {
                                 report_metrics(std::move(points));
@@ -376,9 +377,10 @@ void Agent::measure() {
   if (!usage) return;
   std::vector<containers::GpuUsage> gpus;
   if (world_.gpu_usage) gpus = world_.gpu_usage();
-  world_.facts.points(meter_.measure(*usage, order_.share.memory_bytes, disk_usage(context_.ml()),
-                                     gpus, input_bytes(context_), world_.clock.now(),
-                                     world_.clock.monotonic()));
+  const auto now = world_.clock.monotonic();
+  auto points = meter_.measure(*usage, order_.share.memory_bytes, disk_usage(context_.ml()), gpus,
+                               input_bytes(context_), world_.clock.now(), now);
+  report_metrics(meter_.collect(std::move(points), now));
 }
 
 }  // namespace trainyard::agent

@@ -3,6 +3,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace trainyard::agent {
 
@@ -58,6 +59,15 @@ std::vector<wire::MetricPoint> UsageMeter::measure(const containers::ContainerUs
   add_more("InputBytesFromCache", input.from_cache, last_input_.from_cache);
   last_input_ = input;
   return points;
+}
+
+std::vector<wire::MetricPoint> UsageMeter::collect(std::vector<wire::MetricPoint> points,
+                                                   std::chrono::nanoseconds monotonic) {
+  std::ranges::move(points, std::back_inserter(unreported_));
+  if (unreported_.empty() || (reported_at_ && monotonic - *reported_at_ < kReportInterval))
+    return {};
+  reported_at_ = monotonic;
+  return take_rest();
 }
 
 }  // namespace trainyard::agent

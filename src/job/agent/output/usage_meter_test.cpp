@@ -16,11 +16,11 @@ TEST(UsageMeter, CountsCoresAndShares) {
       meter.measure({seconds(1), 1 << 20}, 4 << 20, DiskUsage{1, 4}, {}, {5, 0}, {}, seconds(10))
           .empty());
   EXPECT_FALSE(meter.measured());
-  EXPECT_EQ(meter.next_measurement(), seconds(12));  // soon, so that short jobs have a point
+  EXPECT_EQ(meter.next_measurement(), seconds(11));
   const auto points = meter.measure({seconds(5), 1 << 20}, 4 << 20, DiskUsage{1, 4},
                                     {{80, 10}, {40, 30}}, {7, 0}, {}, seconds(12));
   EXPECT_TRUE(meter.measured());
-  EXPECT_EQ(meter.next_measurement(), seconds(72));  // then each minute
+  EXPECT_EQ(meter.next_measurement(), seconds(13)) << "each second";
   ASSERT_EQ(points.size(), 6u);
   EXPECT_EQ(points[3].name, "GPUUtilization");
   EXPECT_DOUBLE_EQ(points[3].value, 120);
@@ -36,6 +36,21 @@ TEST(UsageMeter, CountsCoresAndShares) {
   ASSERT_EQ(later.size(), 4u);
   EXPECT_EQ(later[3].name, "InputBytesFromCache");
   EXPECT_DOUBLE_EQ(later[3].value, 9);
+}
+
+TEST(UsageMeter, ReportsThePointsOfSeveralSecondsTogether) {
+  using std::chrono::seconds;
+  UsageMeter meter;
+  const auto reported_at = [&](int64_t second) {
+    return meter.collect({{"CPUUtilization", {second, 0}, 1, true}}, seconds(second)).size();
+  };
+  EXPECT_TRUE(meter.collect({}, seconds(9)).empty()) << "the first call of measure() has no points";
+  EXPECT_EQ(reported_at(10), 1u) << "the first point is reported at once";
+  for (int64_t second = 11; second < 15; ++second) EXPECT_EQ(reported_at(second), 0u);
+  EXPECT_EQ(reported_at(15), 5u);
+  EXPECT_EQ(reported_at(16), 0u);
+  EXPECT_EQ(meter.take_rest().size(), 1u);
+  EXPECT_TRUE(meter.take_rest().empty());
 }
 
 TEST(UsageMeter, LeavesOutWhatAGpuDoesNotProvide) {
