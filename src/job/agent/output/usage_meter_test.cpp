@@ -42,7 +42,8 @@ TEST(UsageMeter, ReportsThePointsOfSeveralSecondsTogether) {
   using std::chrono::seconds;
   UsageMeter meter;
   const auto reported_at = [&](int64_t second) {
-    return meter.collect({{"CPUUtilization", {second, 0}, 1, true}}, seconds(second)).size();
+    const wire::MetricPoint point{"CPUUtilization", {}, 1, true};
+    return meter.collect({point}, seconds(second)).size();
   };
   EXPECT_TRUE(meter.collect({}, seconds(9)).empty()) << "the first call of measure() has no points";
   EXPECT_EQ(reported_at(10), 1u) << "the first point is reported at once";
