@@ -228,7 +228,7 @@ def test_deliveries_reach_a_log_group_and_a_webhook(
 
     wait_for(received, "the webhook to be called")
     code, message = refused(functools.partial(deliver, logs, arn, group_arn(group)))
-    assert code == "ValidationException" and "circle" in message
+    assert code == "ValidationException" and "cycle" in message
     listed = logs.describe_deliveries(deliverySourceNames=[first["deliverySourceName"]])
     assert [one["id"] for one in listed["deliveries"]] == [first["id"]]
     code, _ = refused(logs.delete_delivery_source, name=first["deliverySourceName"])

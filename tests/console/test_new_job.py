@@ -179,7 +179,7 @@ def test_the_shown_calls_start_the_same_job(page: Page, stored: Server) -> None:
     page.get_by_role("textbox", name="Checkpoints").fill("s3://yard/checkpoints")
     page.get_by_label(re.compile("^Spot")).check()
     page.get_by_label("Time limit", exact=True).fill("1.5")
-    page.get_by_label("Unit of the time limit").select_option("hours")
+    page.get_by_label("Unit of the time limit", exact=True).select_option("hours")
     for number, (name, value) in enumerate(
         [("lr", "1e-3"), ("epochs", "3"), ("ratio", "0.25"), ("odd name", 'é "x" \\ $HOME `id`')], 1
     ):

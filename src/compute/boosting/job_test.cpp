@@ -513,8 +513,8 @@ TEST(BoostingJob, ReportsInvalidChannelsAndTooLittleMemoryAsTheFailure) {
   broken.add_channel("model", "");
   broken.write(0, "input/data/train/rows", "1,2\n0,3\n");
   broken.write(0, "input/data/model/xgboost-model", "no model");
-  EXPECT_EQ(broken.run()[0].failure.find("Customer Error: channel model: xgboost-model: it is not "
-                                         "a model of XGBoost"),
+  EXPECT_EQ(broken.run()[0].failure.find("Customer Error: channel model: xgboost-model: not an "
+                                         "XGBoost model"),
             0u);
 }
 

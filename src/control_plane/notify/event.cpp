@@ -87,7 +87,7 @@ Json event_json(const Event& event, const std::string& account) {
 
 Result<void> check_path(std::string_view path) {
   const auto wrong = [&] {
-    return invalid("invalid path '" + shorten(path, 100) + "'; an example is $.detail.state");
+    return invalid("invalid path '" + shorten(path, 100) + "'; expected one like $.detail.state");
   };
   if (path.empty() || path[0] != '$' || (path.size() > 1 && path[1] != '.' && path[1] != '['))
     return wrong();

@@ -81,7 +81,7 @@ Result<IpAddress> parse_ip(std::string_view text) {
     if (whole.find('%') == whole.npos && ::inet_pton(AF_INET6, whole.c_str(), &out.bytes) == 1)
       return out;
   }
-  return invalid("invalid IP address '" + shorten(text, 80) + "'; an example is 10.20.0.1");
+  return invalid("invalid IP address '" + shorten(text, 80) + "'; expected one like 10.20.0.1");
 }
 
 Result<IpBlock> parse_ip_block(std::string_view text) {
@@ -91,7 +91,8 @@ Result<IpBlock> parse_ip_block(std::string_view text) {
   const auto bits = parse_int(text.substr(slash + 1));
   const bool v4 = text.find(':') == std::string_view::npos;
   if (!bits || *bits < 0 || *bits > (v4 ? 32 : 128))
-    return invalid("invalid CIDR block '" + shorten(text, 80) + "'; an example is 10.20.0.0/16");
+    return invalid("invalid CIDR block '" + shorten(text, 80) +
+                   "'; expected one like 10.20.0.0/16");
   block.prefix_bits = int(*bits) + (v4 ? kMappedBits : 0);
   return block;
 }

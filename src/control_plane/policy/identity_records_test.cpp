@@ -186,7 +186,7 @@ TEST(IdentitySeeds, ReportErrorsWithTheEntry) {
             std::string::npos);
   EXPECT_NE(fault({.users = {{.name = "ann", .inline_ = {{"p", "{}"}}}}}).find("policy p"),
             std::string::npos);
-  EXPECT_NE(fault({.keys = {{"A", "s", "u"}, {"A", "s", "v"}}}).find("given twice"),
+  EXPECT_NE(fault({.keys = {{"A", "s", "u"}, {"A", "s", "v"}}}).find("defined twice"),
             std::string::npos);
 }
 
