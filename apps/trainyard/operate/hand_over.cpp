@@ -46,7 +46,7 @@ Result<void> point_to(const std::string& endpoint, ServerRecord& record) {
   return {};
 }
 
-// Returns "yard.lan" for "yard.lan:4566", and "::1" for "[::1]:4566".
+// Returns "host.lan" for "host.lan:4566", and "::1" for "[::1]:4566".
 std::string host_of(const std::string& host_and_port) {
   if (host_and_port.starts_with('[')) return host_and_port.substr(1, host_and_port.find(']') - 1);
   return host_and_port.substr(0, host_and_port.find(':'));

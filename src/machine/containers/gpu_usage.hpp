@@ -22,7 +22,7 @@
 
 namespace trainyard::containers {
 
-// GPUs of one machine that are looked at: NVIDIA's driver has fewer device files.
+// At most this many GPUs of a machine are read: NVIDIA's driver has fewer device files.
 inline constexpr unsigned kGpusMax = 256;
 // NVML measures utilisation over the last second, or a part of it.
 inline constexpr Duration kGpuReportInterval = 1s;
