@@ -6,7 +6,7 @@
 #include "cli/findings_view.hpp"
 #include "cli/table.hpp"
 #include "config/config.hpp"
-#include "containers/gpu_memory.hpp"
+#include "containers/gpu/gpu_memory.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "launch/kubernetes/kubernetes_launcher.hpp"
 #include "launch/local/local.hpp"

@@ -7,7 +7,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
-#include "containers/gpu_memory.hpp"
+#include "containers/gpu/gpu_memory.hpp"
 #include "launch/local/direct.hpp"
 #include "launch/local/known.hpp"
 #include "launch/local/orphans.hpp"

@@ -57,9 +57,8 @@ inline constexpr const char* kImageSourcesVariable = "TRAINYARD_IMAGE_SOURCES";
 inline std::string image_sources_file(const std::string& data_directory) {
   return data_directory + "/image-sources.json";
 }
-// The directory in which agents keep the state of GPUs between jobs (containers/gpu_memory.hpp):
-// DATA/gpus.
-// Unset: nothing is cleared.
+// The directory in which agents keep the state of GPUs between jobs
+// (containers/gpu/gpu_memory.hpp): DATA/gpus. Unset: nothing is cleared.
 inline constexpr const char* kGpusVariable = "TRAINYARD_GPUS_DIRECTORY";
 inline std::string gpus_directory(const std::string& data_directory) {
   return data_directory + "/gpus";

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "containers/container.hpp"
-#include "containers/gpu_usage.hpp"
+#include "containers/gpu/gpu_usage.hpp"
 #include "wire/messages.hpp"
 
 namespace trainyard::agent {

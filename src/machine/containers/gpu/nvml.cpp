@@ -1,4 +1,4 @@
-#include "containers/nvml.hpp"
+#include "containers/gpu/nvml.hpp"
 
 #include <dlfcn.h>
 

@@ -21,7 +21,7 @@
 #include "base/result.hpp"
 #include "base/thread_safety.hpp"
 #include "base/time.hpp"
-#include "containers/gpu_usage.hpp"
+#include "containers/gpu/gpu_usage.hpp"
 #include "os/packet_socket.hpp"
 
 namespace trainyard::containers {

@@ -1,4 +1,4 @@
-#include "containers/gpu_memory.hpp"
+#include "containers/gpu/gpu_memory.hpp"
 
 #include <dirent.h>
 #include <dlfcn.h>

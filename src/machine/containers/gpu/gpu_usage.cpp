@@ -1,12 +1,12 @@
-#include "containers/gpu_usage.hpp"
+#include "containers/gpu/gpu_usage.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
-#include "base/json_record.hpp"
 #include "base/text.hpp"
-#include "containers/gpu_memory.hpp"
+#include "containers/gpu/gpu_memory.hpp"
 
 namespace trainyard::containers {
 namespace {
@@ -53,33 +53,6 @@ Result<std::optional<GpuUsage>> read_gpu(const Nvml& nvml, unsigned index,
   return std::optional(usage);
 }
 
-constexpr auto kUsageRecord = json_record<GpuUsage>(
-    "GPU usage",
-    [](auto& side, auto& usage) {
-      side("busy", usage.busy);
-      side("memory_percent", usage.memory_percent);
-    },
-    [](const GpuUsage& usage) -> Result<void> {
-      for (const auto& percent : {usage.busy, usage.memory_percent})
-        if (percent && !(*percent >= 0 && *percent <= 100))
-          return invalid("reading GPU usage: " + std::to_string(*percent) +
-                         " is not between 0 and 100");
-      return ok();
-    });
-
-constexpr auto kReportRecord = json_record<GpuReport>(
-    "GPU report",
-    [](auto& side, auto& report) {
-      side("gpus", report.gpus, kUsageRecord);
-      side.if_set("error", report.error);
-    },
-    [](const GpuReport& report) -> Result<void> {
-      if (report.gpus.size() > kGpusMax)
-        return invalid("reading GPU usage: " + std::to_string(report.gpus.size()) +
-                       " GPUs are more than " + std::to_string(kGpusMax));
-      return ok();
-    });
-
 Result<void> send_reports(const Nvml& nvml, const std::vector<int64_t>& numbers,
                           const os::PacketSocket& socket, Duration interval) {
   for (;;) {
@@ -113,16 +86,6 @@ Result<std::vector<GpuUsage>> read_gpus(const Nvml& nvml, const std::vector<int6
   if (first) return *std::move(first);
   return not_found("reading GPU usage: NVML has " + std::to_string(count) +
                    " GPUs, but none of the device files of this host");
-}
-
-std::string format_gpu_report(const GpuReport& report) { return dump(kReportRecord.write(report)); }
-
-Result<GpuReport> parse_gpu_report(std::string_view text) {
-  const auto json = parse_json(text);
-  if (!json) return corrupt("reading a GPU report: " + json.error().message);
-  auto report = kReportRecord.read(*json);
-  if (!report) return corrupt(report.error().message);
-  return *std::move(report);
 }
 
 void report_gpus(const Nvml& nvml, const std::vector<int64_t>& numbers,

@@ -1,4 +1,4 @@
-#include "containers/gpu_monitor.hpp"
+#include "containers/gpu/gpu_monitor.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

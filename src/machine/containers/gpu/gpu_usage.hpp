@@ -6,47 +6,28 @@
 // and the agent with its other metrics does not notice. What the library returns is not trusted.
 //
 // Threads: callable from anywhere. Errors: unavailable (a function of NVML failed; its code is in
-// the message), not_found (NVML has none of the GPUs), corrupt (an invalid report).
+// the message), not_found (NVML has none of the GPUs).
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
 #include "base/time.hpp"
-#include "containers/nvml.hpp"
+#include "containers/gpu/gpu_report.hpp"
+#include "containers/gpu/nvml.hpp"
 #include "os/packet_socket.hpp"
 
 namespace trainyard::containers {
 
-// At most this many GPUs of a machine are read: NVIDIA's driver has fewer device files.
-inline constexpr unsigned kGpusMax = 256;
 // NVML measures utilisation over the last second, or a part of it.
 inline constexpr Duration kGpuReportInterval = 1s;
-
-// The usage of one GPU. An unset member is unknown: a GPU in MIG mode has no utilisation.
-struct GpuUsage {
-  std::optional<double> busy;            // 0 to 100
-  std::optional<double> memory_percent;  // 0 to 100
-  bool operator==(const GpuUsage&) const = default;
-};
 
 // Returns the usage of the GPUs with these numbers (N of /dev/nvidiaN), in NVML's order. A GPU that
 // fails is left out, unless all do.
 // Requires: nvml.init() was called.
 Result<std::vector<GpuUsage>> read_gpus(const Nvml& nvml, const std::vector<int64_t>& numbers);
-
-// A message of the process: the usage, or the reason for which there is none.
-struct GpuReport {
-  std::vector<GpuUsage> gpus;
-  std::string error;
-};
-std::string format_gpu_report(const GpuReport& report);
-// Errors: corrupt, also for numbers outside of their ranges.
-Result<GpuReport> parse_gpu_report(std::string_view text);
 
 // Sends a report each interval until the other side closes the socket, or until the GPUs cannot be
 // read: then the last report has the error.
