@@ -7,6 +7,7 @@ import './dashboard';
 import './data';
 import './frame_queue';
 import './job_form';
+import './job_list';
 import './job_time';
 import './log_window';
 import './machines';

@@ -7,7 +7,9 @@ import { joined, periodOf, type Point } from './series';
 
 const POINTS_MAX = 1400; // of one metric
 const OVERLAP_SECONDS = 30; // values that arrive late
-const METRICS_MAX = 250; // of one call: each has two queries, and the server's limit is 500
+const QUERIES_MAX = 500; // of one call, as the server
+const BEGIN_SECONDS = 60; // metrics that begin in the same minute are first read together
+const RECENT_SECONDS = 10; // so are those whose last points are as close, by later calls
 const PAGES_MAX = 20; // of one call: two of 100,800 values have 72 metrics with all their points
 const READS_AT_ONCE = 6; // as many connections as a browser opens
 
@@ -27,6 +29,7 @@ export interface Slice {
 
 interface Known {
   period: number;
+  counts: boolean;
   points: Point[];
 }
 
@@ -44,21 +47,22 @@ export function periodOfJob(begin: number, end: number | undefined, now: number)
   return periodOf(begin, (end ?? now) + 61, POINTS_MAX);
 }
 
-// Groups metrics that one call can read: those with the same period that begin in the same minute.
-// `recent`: the last known point of a metric, or undefined.
-export function slicesOf(all: readonly Wanted[], recent: (one: Wanted, period: number) => number | undefined, now: number): Slice[] {
+// Groups metrics that one call can read: those with the same period and almost the same first point.
+// `recent`: the last known point of a metric, or undefined. `counts`: each metric has two queries.
+export function slicesOf(all: readonly Wanted[], recent: (one: Wanted, period: number) => number | undefined, now: number, counts = false): Slice[] {
   const slices: Slice[] = [];
+  const metricsMax = counts ? QUERIES_MAX / 2 : QUERIES_MAX;
   const open = new Map<string, Slice>();
   for (const one of all) {
     const period = periodOfJob(one.begin, one.end, now);
     const last = recent(one, period);
     const start = last ? Math.max(one.begin - 1, last - OVERLAP_SECONDS) : one.begin - 1;
-    const unit = Math.max(60, period);
+    const unit = Math.max(last ? RECENT_SECONDS : BEGIN_SECONDS, period);
     const from = Math.floor(start / unit) * unit;
     const to = (one.end ?? now) + 61;
     const key = `${period} ${from}`;
     let slice = open.get(key);
-    if (!slice || slice.metrics.length >= METRICS_MAX) {
+    if (!slice || slice.metrics.length >= metricsMax) {
       slice = { period, from, to, metrics: [] };
       slices.push(slice);
       open.set(key, slice);
@@ -74,37 +78,41 @@ export class MetricReader {
 
   constructor(private readonly region: string) {}
 
-  // Calls found() with all points of each metric.
-  async read(all: readonly Wanted[], found: (one: Wanted, points: Point[]) => void): Promise<void> {
+  // Calls found() with all points of each metric. Unless `counts` is true, a point counts as one value,
+  // which halves what is read.
+  async read(all: readonly Wanted[], counts: boolean, found: (one: Wanted, points: Point[]) => void): Promise<void> {
     const recent = (one: Wanted, period: number) => {
-      const known = this.known.get(keyOf(one));
-      return known?.period === period ? known.points[known.points.length - 1]?.at : undefined;
+      const points = this.knownOf(one, period, counts);
+      return points[points.length - 1]?.at;
     };
-    const slices = slicesOf(all, recent, Date.now() / 1000);
+    const slices = slicesOf(all, recent, Date.now() / 1000, counts);
     const work = async () => {
       for (let slice = slices.shift(); slice; slice = slices.shift()) {
-        const fresh = await this.readSlice(slice);
-        slice.metrics.forEach((one, i) => found(one, this.add(one, slice!.period, fresh[i]!)));
+        const fresh = await this.readSlice(slice, counts);
+        slice.metrics.forEach((one, i) => found(one, this.add(one, slice!.period, counts, fresh[i]!)));
       }
     };
     await Promise.all(Array.from({ length: READS_AT_ONCE }, work));
   }
 
-  private add(one: Wanted, period: number, fresh: readonly Point[]): Point[] {
+  private knownOf(one: Wanted, period: number, counts: boolean): Point[] {
     const known = this.known.get(keyOf(one));
-    const old = known?.period === period ? known.points : [];
+    return known?.period === period && (known.counts || !counts) ? known.points : [];
+  }
+
+  private add(one: Wanted, period: number, counts: boolean, fresh: readonly Point[]): Point[] {
     const own = fresh.filter((point) => point.at >= one.begin - 1 - period);
-    const points = joined(old, own);
-    this.known.set(keyOf(one), { period, points });
+    const points = joined(this.knownOf(one, period, counts), own);
+    this.known.set(keyOf(one), { period, counts, points });
     return points;
   }
 
-  private async readSlice({ period, from, to, metrics }: Slice): Promise<Point[][]> {
+  private async readSlice({ period, from, to, metrics }: Slice, counts: boolean): Promise<Point[][]> {
     const MetricDataQueries = metrics.flatMap(({ job, metric }, i) => {
       const Metric = { Namespace: METRICS_NAMESPACE, MetricName: metric, Dimensions: [{ Name: 'TrainingJobName', Value: job }] };
       return [
         { Id: `a${i}`, MetricStat: { Metric, Period: period, Stat: 'Average' } },
-        { Id: `n${i}`, MetricStat: { Metric, Period: period, Stat: 'SampleCount' } },
+        ...(counts ? [{ Id: `n${i}`, MetricStat: { Metric, Period: period, Stat: 'SampleCount' } }] : []),
       ];
     });
     const values = new Map<string, Map<number, number>>();
@@ -126,8 +134,8 @@ export class MetricReader {
       if (!token) break;
     }
     return metrics.map((_, i) => {
-      const counts = values.get(`n${i}`);
-      return [...(values.get(`a${i}`) ?? [])].map(([at, value]) => ({ at, value, count: counts?.get(at) ?? 1 }));
+      const behind = values.get(`n${i}`);
+      return [...(values.get(`a${i}`) ?? [])].map(([at, value]) => ({ at, value, count: behind?.get(at) ?? 1 }));
     });
   }
 }

@@ -270,6 +270,7 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
   using domain::JobState;
   ledger::JobQuery query;
   query.region = context.region;
+  query.names = request.names.value_or(std::vector<std::string>());
   query.name_contains = request.name_contains.value_or("");
   query.or_display_name_contains = true;
   query.display_name = request.job_reference.value_or("");

@@ -72,6 +72,7 @@ struct Batch {
 // Selects jobs, except the children of arrays.
 struct JobQuery {
   std::string region;
+  std::vector<std::string> names;  // only these jobs; empty: all
   std::string name_contains;
   // True: also selects jobs in queues whose display name contains name_contains.
   bool or_display_name_contains = false;

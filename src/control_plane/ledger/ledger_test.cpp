@@ -134,6 +134,15 @@ TEST_P(LedgerTest, FiltersJobs) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(found([](JobQuery& q) { q.name_contains = "alpha"; }), (Names{"alpha", "alphabet"}));
   EXPECT_EQ(found([](JobQuery& q) { q.name_contains = "%"; }), Names{});
+  EXPECT_EQ(found([](JobQuery& q) {
+              q.names = {"alphabet", "alpha", "alph"};
+            }),
+            (Names{"alpha", "alphabet"}));
+  EXPECT_EQ(found([](JobQuery& q) {
+              q.names = {"beta", "alpha"};
+              q.name_contains = "bet";
+            }),
+            Names{"beta"});
   EXPECT_EQ(found([](JobQuery& q) { q.created_after = from_milliseconds(10); }),
             (Names{"beta", "alphabet"}));
   EXPECT_EQ(found([](JobQuery& q) { q.created_before = from_milliseconds(20); }), Names{"alpha"});

@@ -74,6 +74,9 @@ void add_names(const JobQuery& query, Dialect dialect, SqlQuery& sql_query) {
   const std::string find = dialect == Dialect::sqlite ? "instr" : "strpos";
   const std::string display_name = dialect == Dialect::sqlite ? "json_extract(spec, '$.batch.name')"
                                                               : json_member("spec", "{batch,name}");
+  for (size_t i = 0; i < query.names.size(); ++i)
+    sql_query.add(i == 0 ? " AND name IN (?" : ", ?", query.names[i]);
+  if (!query.names.empty()) sql_query.sql += ")";
   if (!query.name_contains.empty()) {
     sql_query.add(" AND (" + find + "(name, ?) > 0", query.name_contains);
     if (query.or_display_name_contains)
