@@ -332,9 +332,10 @@ Result<void> downgrade(const std::string& data) {
   os::MachineRandom random;
   const auto done = TRY(apps::downgrade(std::filesystem::absolute(data).string(), clock, random));
   std::printf(
-      "the ledger has version %lld again; the newer one is kept as %s\njoined the parts of %s\n",
+      "the ledger has version %lld again; the newer one is kept as %s\njoined the parts of %s\n"
+      "converted %s of metrics\n",
       static_cast<long long>(done.ledger_version), done.kept_ledger.c_str(),
-      counted(done.joined, "object").c_str());
+      counted(done.joined, "object").c_str(), counted(done.points, "point").c_str());
   return ok();
 }
 

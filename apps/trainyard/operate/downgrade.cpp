@@ -8,6 +8,7 @@
 #include "objects/directory.hpp"
 #include "objects/directory/key_path.hpp"
 #include "objects/directory/record.hpp"
+#include "observe/metrics.hpp"
 #include "os/files.hpp"
 #include "trainyard/data_directory.hpp"
 
@@ -83,6 +84,7 @@ Result<Downgraded> downgrade(const std::string& data_directory, Clock& clock, Ra
     }
     TRY(os::write_file_durably(place + "/format", kFormatOfFirstRelease));
   }
+  done.points = TRY(observe::downgrade_metrics(data.file("metrics")));
   const auto restored = TRY(ledger::restore_copy(data.file("ledger.db")).in("going back"));
   done.ledger_version = restored.version;
   done.kept_ledger = restored.kept_copy;

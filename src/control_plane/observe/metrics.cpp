@@ -24,6 +24,7 @@ namespace trainyard::observe {
 namespace {
 
 constexpr int kMetricsVersion = 2;
+constexpr const char* kMetricsFile = "/metrics.sqlite";
 constexpr size_t kSaidMax = 10'000;  // groups whose limit is logged, in one process
 // Recent points are sealed before their limit if a metric has 64 on average, since a seal that
 // extends each block by many points costs little per point. At least a 16th of the limit is sealed.
@@ -71,6 +72,13 @@ Result<void> check_units(const Appended& appended) {
         return invalid("the unit of a sample of " + each.key->name + " has more than " +
                        std::to_string(kUnitBytesMax) + " bytes");
   return ok();
+}
+
+Result<std::unique_ptr<Database>> open_database(const std::string& directory,
+                                                const std::string& files) {
+  const std::string schema =
+      std::string(kSeriesSchema) + kBlockSchema + kRecentSchema + kWriterSchema;
+  return Database::open(directory + kMetricsFile, kMetricsVersion, schema, files);
 }
 
 // Recent points are in memory (head_) and, by batches, in the table `recent`; older ones are in
@@ -427,14 +435,17 @@ Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory,
   return TRY(open_followed_metrics(directory, settings, {})).metrics;
 }
 
+Result<uint64_t> downgrade_metrics(const std::string& directory, const std::string& files) {
+  if (!os::exists(directory + kMetricsFile)) return 0;
+  const auto database = TRY(open_database(directory, files));
+  return TRY(convert_points_back(*database).in("converting the points of metrics to version 1"));
+}
+
 Result<FollowedMetrics> open_followed_metrics(const std::string& directory,
                                               const MetricSettings& settings,
                                               const MetricFollowers& followers) {
   TRY(os::make_directories(directory));
-  const std::string schema =
-      std::string(kSeriesSchema) + kBlockSchema + kRecentSchema + kWriterSchema;
-  auto database =
-      TRY(Database::open(directory + "/metrics.sqlite", kMetricsVersion, schema, settings.files));
+  auto database = TRY(open_database(directory, settings.files));
   TRY(os::sync_directory(directory));
   TRY(convert_points(*database).in("converting the points of metrics"));
   TRY(prepare_journal(*database, followers.journal));

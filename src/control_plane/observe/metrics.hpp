@@ -118,6 +118,11 @@ struct MetricSettings {
   std::string files = "";
 };
 
+// Converts the metrics in `directory` to version 1 of their format, which release 0.1.0 reads.
+// open_metrics() converts them back. May be repeated after an interruption. Returns the number of
+// points; 0 without metrics. Requires: the metrics are not open. Errors: as open_metrics().
+Result<uint64_t> downgrade_metrics(const std::string& directory, const std::string& files = "");
+
 // Opens the metrics, which are one file in `directory`. Format: docs/formats/metrics.md.
 Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory,
                                               const MetricSettings& settings = {});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "base/bytes/crc.hpp"
 #include "observe/database.hpp"
@@ -162,6 +163,47 @@ TEST(MetricsConversion, ContinuesAfterAFailure) {
     check_converted(**metrics, samples);
     ASSERT_LT(nth, 1000u);
   }
+}
+
+TEST(MetricsConversion, ConvertsBlocksBackToVersionOne) {
+  const TemporaryDirectory directory;
+  const auto samples = write_former_file(directory.path(), 40'000);
+  const auto recent = sample_of(from_milliseconds(kFaultStart + 30'000), 7);
+  ASSERT_OK((*open_metrics(directory.path()))->append({{fault_key(1), recent}}));
+  EXPECT_EQ(*downgrade_metrics(directory.path()), 80'001U);
+  EXPECT_EQ(*downgrade_metrics(directory.path()), 0U);
+  {
+    const auto connection = *sqlite::Connection::open(directory.path() + "/metrics.sqlite");
+    EXPECT_EQ(*connection->integer("PRAGMA user_version"), 1);
+    EXPECT_EQ(*connection->integer("SELECT count(*) FROM points"), 80'001);
+    EXPECT_EQ(*connection->integer("SELECT max(sequence) FROM points"), 1);
+    ASSERT_OK(connection->run("DELETE FROM points WHERE sum = 7 AND at = " +
+                              std::to_string(kFaultStart + 30'000)));
+  }
+  check_converted(**open_metrics(directory.path()), samples);
+}
+
+TEST(MetricsConversion, ConvertsBackAfterAFailure) {
+  for (uint64_t nth = 1;; ++nth) {
+    const TemporaryDirectory directory;
+    const auto samples = write_former_file(directory.path(), 300);
+    ASSERT_OK(open_metrics(directory.path()));
+    NthFileFault fault(nth, EIO);
+    sqlite::FileWatch watch(&fault);
+    fault.arm();
+    const auto failed = downgrade_metrics(directory.path(), watch.name());
+    if (nth % 2 == 0) check_converted(**open_metrics(directory.path()), samples);
+    ASSERT_OK(downgrade_metrics(directory.path()));
+    check_converted(**open_metrics(directory.path()), samples);
+    if (failed && !fault.struck()) return;
+    ASSERT_LT(nth, 1000u);
+  }
+}
+
+TEST(MetricsConversion, HasNothingToConvertBackWithoutMetrics) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(*downgrade_metrics(directory.path()), 0U);
+  EXPECT_FALSE(std::filesystem::exists(directory.path() + "/metrics.sqlite"));
 }
 
 TEST(MetricsConversion, RejectsNewerFiles) {
