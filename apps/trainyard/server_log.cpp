@@ -51,7 +51,9 @@ void ServerLog::write(Level level, std::string_view line) {
     }
     file = file_;
   }
-  if (!file || !file->write(line)) std::fprintf(stderr, "%.*s\n", int(line.size()), line.data());
+  if (file && file->write(line)) return;
+  const std::string whole = std::string(line) + "\n";
+  std::fwrite(whole.data(), 1, whole.size(), stderr);
 }
 
 std::vector<api::ServerError> ServerLog::errors() const {

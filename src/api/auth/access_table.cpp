@@ -523,8 +523,7 @@ AccessTable::AccessTable() {
   const auto add = [&](const AccessRow& row) {
     for (const auto operation : split(row.operations, ' '))
       if (!operation.empty())
-        lines_.emplace(std::string(row.service).append(" ").append(operation),
-                       Line{row.action, row.resource});
+        lines_.emplace(std::pair(row.service, operation), Line{row.action, row.resource});
   };
   std::ranges::for_each(kRows, add);
   std::ranges::for_each(kLogRows, add);
@@ -537,7 +536,7 @@ const AccessTable& AccessTable::shared() {
 
 bool AccessTable::has(const shapes::OperationShape& operation) const {
   if (operation.service->name == "iam") return true;
-  return lines_.contains(std::string(operation.service->name).append(" ").append(operation.name));
+  return lines_.contains({operation.service->name, operation.name});
 }
 
 Accesses AccessTable::find(const Context& context, const shapes::OperationShape& operation,
@@ -552,8 +551,7 @@ Accesses AccessTable::find(const Context& context, const shapes::OperationShape&
     add_iam_accesses(context, operation, input, out);
     return out;
   }
-  const auto [begin, end] =
-      lines_.equal_range(std::string(service).append(" ").append(operation.name));
+  const auto [begin, end] = lines_.equal_range({service, operation.name});
   CHECK(begin != end, "the table has a line for the operation");
   bool free = false;
   for (auto line = begin; line != end; ++line) {

@@ -75,7 +75,8 @@ class AccessTable {
   struct Line {
     std::string_view action, resource;
   };
-  std::multimap<std::string, Line, std::less<>> lines_;  // by "service Operation"
+  // By service and operation.
+  std::multimap<std::pair<std::string_view, std::string_view>, Line> lines_;
 };
 
 }  // namespace trainyard::api

@@ -266,10 +266,10 @@ std::optional<Failure> Authorizer::check_all(const Context& context, const shape
 // Checks that each defined role trusts the service that it is passed to.
 std::optional<Failure> Authorizer::check_passed(const Context& context,
                                                 const shapes::Service& service,
-                                                const Accesses& accesses) const {
+                                                const std::vector<PassedRole>& roles) const {
   if (!settings_.identities) return {};
   const auto identities = settings_.identities();
-  for (const PassedRole& passed : accesses.roles) {
+  for (const PassedRole& passed : roles) {
     const policy::Role* role = identities->find_role(role_name(passed.arn));
     if (!role) continue;
     policy::Request request;
@@ -316,8 +316,8 @@ std::optional<Failure> Authorizer::check_assume_role(const Context& context,
 }
 
 std::optional<Failure> Authorizer::check(const Context& context,
-                                         const shapes::OperationShape& operation,
-                                         const void* input) const {
+                                         const shapes::OperationShape& operation, const void* input,
+                                         std::optional<Accesses> known) const {
   const shapes::Service& service = *operation.service;
   const bool assumes = service.name == "sts" && operation.name == "AssumeRole";
   // The owner's jobs, too, run only as roles that trust their service.
@@ -326,7 +326,7 @@ std::optional<Failure> Authorizer::check(const Context& context,
       (operation.name == "CreateTrainingJob" || operation.name == "RegisterJobDefinition" ||
        operation.name == "SubmitServiceJob" || operation.name == "CreateComputeEnvironment");
   if (context.principal.owner() && !assumes && !creates) return {};
-  Accesses accesses = table_.find(context, operation, input);
+  Accesses accesses = known ? *std::move(known) : table_.find(context, operation, input);
   if (assumes)
     return check_assume_role(context, service, std::move(accesses),
                              !member_text(*operation.input, input, "SourceIdentity").empty());
@@ -356,10 +356,11 @@ std::optional<Failure> Authorizer::check(const Context& context,
       accesses.all.push_back(
           {"fsx:DescribeFileSystems",
            fsx_arn(context.region, context.principal.account, "file-system/" + id)});
-  if (auto failure = check_all(context, service, accesses)) return failure;
+  const std::vector<PassedRole> passed = accesses.roles;
+  if (auto failure = check_all(context, service, std::move(accesses))) return failure;
   // A role in an instance profile may trust any service, as on AWS.
   if (service.name == "iam") return {};
-  return check_passed(context, service, accesses);
+  return check_passed(context, service, passed);
 }
 
 std::optional<Failure> Authorizer::check(const Context& context, const shapes::Service& service,

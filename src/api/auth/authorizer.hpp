@@ -39,9 +39,10 @@ class Authorizer {
   Authorizer(const Settings& settings, const Services& services);
   ~Authorizer();
 
-  // `input`: a structure of the operation's input. Returns nothing if the request is allowed.
+  // `input`: a structure of the operation's input. `known`: what AccessTable::find() returns for
+  // it, if the caller has it. Returns nothing if the request is allowed.
   std::optional<Failure> check(const Context& context, const shapes::OperationShape& operation,
-                               const void* input) const;
+                               const void* input, std::optional<Accesses> known = {}) const;
   // Checks a request that is not an operation of a model.
   std::optional<Failure> check(const Context& context, const shapes::Service& service,
                                std::string action, std::string resource) const;
@@ -58,7 +59,7 @@ class Authorizer {
   std::optional<Failure> check_assume_role(const Context& context, const shapes::Service& service,
                                            Accesses accesses, bool sets_source_identity) const;
   std::optional<Failure> check_passed(const Context& context, const shapes::Service& service,
-                                      const Accesses& accesses) const;
+                                      const std::vector<PassedRole>& roles) const;
   policy::Request request_of(const Context& context, const ServiceValues& values) const;
   std::string tagged_arn(const std::string& resource) const;
   void add_tags(const Access& access, policy::Request& request) const;

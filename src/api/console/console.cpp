@@ -199,7 +199,7 @@ class ConsoleHandler final : public Console {
   // Logs a rejection, and returns it as the response.
   net::Response refuse(const net::RequestHead& head, int status, std::string_view text,
                        std::string request_id = "") const {
-    if (request_id.empty()) request_id = new_request_id(services_.random);
+    if (request_id.empty()) request_id = request_ids_.next();
     log(Level::info, "console", "refused",
         {{"request", request_id},
          {"status", std::to_string(status)},
@@ -410,6 +410,7 @@ class ConsoleHandler final : public Console {
   const Authorizer authorizer_;
   EventStreams events_;
   RateLimiter limiter_;
+  mutable RequestIds request_ids_{services_.random};
 };
 
 }  // namespace

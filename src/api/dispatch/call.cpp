@@ -1,12 +1,14 @@
 #include "dispatch/call.hpp"
 
+#include <algorithm>
+#include <span>
+#include <utility>
+
 #include "base/log.hpp"
 #include "shapes/services.hpp"
 
 namespace trainyard::api {
 namespace {
-
-constexpr size_t kRequestIdBytes = 16;
 
 // "" = unknown.
 std::string_view name_of(const Call& call) {
@@ -35,14 +37,29 @@ void accept(Call& call, const Signer& signer) {
                         (call.head.tls || call.context.principal.peer_key_id.empty());
 }
 
-std::string new_request_id(Random& random) {
-  std::string hex = random.hex(kRequestIdBytes);
-  for (const size_t dash : {20, 16, 12, 8}) hex.insert(dash, 1, '-');
-  return hex;
+std::string RequestIds::next() {
+  std::array<char, kBytes> own;
+  {
+    const MutexLock lock(mutex_);
+    if (left_ == 0) {
+      random_.fill(std::as_writable_bytes(std::span(bytes_)));
+      left_ = kIdsAtOnce;
+    }
+    std::copy_n(&bytes_[--left_ * kBytes], kBytes, own.begin());
+  }
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string id = "00000000-0000-0000-0000-000000000000";
+  size_t at = 0;
+  for (const char byte : own) {
+    if (id[at] == '-') ++at;
+    id[at++] = kDigits[uint8_t(byte) >> 4];
+    id[at++] = kDigits[uint8_t(byte) & 15];
+  }
+  return id;
 }
 
 CallRecorder::CallRecorder(const Services& services, observe::AuditLog* audit)
-    : services_(services), audit_(audit, services.clock) {}
+    : services_(services), audit_(audit, services.clock), ids_(services.random) {}
 
 void CallRecorder::record(const Call& call, int status, std::string_view code) {
   const auto lasted = services_.clock.monotonic() - call.begun;
@@ -65,22 +82,23 @@ void CallRecorder::record_end_of_shell(const Call& call, std::chrono::nanosecond
   then.now = services_.clock.now();
   const auto lasted =
       std::chrono::floor<std::chrono::seconds>(services_.clock.monotonic() - opened);
-  audit_.append({then, *call.route.service, kShellEnded, 200, "", *call.resources,
-                 new_request_id(services_.random), call.host, lasted});
+  audit_.append({then, *call.route.service, kShellEnded, 200, "", *call.resources, ids_.next(),
+                 call.host, lasted});
 }
 
-void CallRecorder::note_resources(const Call& call, const void* input) const {
-  if (!audit_.is_on() || !access_table_.has(*call.route.operation)) return;
+std::optional<Accesses> CallRecorder::note_resources(const Call& call, const void* input) const {
+  if (!audit_.is_on() || !access_table_.has(*call.route.operation)) return {};
+  Accesses accesses = access_table_.find(call.context, *call.route.operation, input);
   call.resources->clear();
-  for (const Access& access : access_table_.find(call.context, *call.route.operation, input).all)
-    call.resources->push_back(access.resource);
+  for (const Access& access : accesses.all) call.resources->push_back(access.resource);
+  return accesses;
 }
 
 void CallRecorder::audit(const Call& call, int status, std::string_view code) {
   const std::string_view operation = name_of(call);
   if (!audit_.is_on() || operation.empty()) return;
   audit_.append({call.context, *call.route.service, operation, status, code, *call.resources,
-                 new_request_id(services_.random), call.host});
+                 ids_.next(), call.host});
 }
 
 }  // namespace trainyard::api

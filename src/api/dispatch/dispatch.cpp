@@ -82,7 +82,7 @@ class Api final : public net::Handler {
     if (service->name == "s3" && CrossOrigin::is_preflight(head)) {
       auto answer = cross_origin_.answer_preflight(head);
       if (!answer) return refuse(head, admitted->route, answer.failure(*service));
-      answer->headers.add("x-amz-request-id", new_request_id(services_.random));
+      answer->headers.add("x-amz-request-id", recorder_.new_request_id());
       return {.refusal = *std::move(answer)};
     }
     if (service->name == "s3")
@@ -190,7 +190,7 @@ class Api final : public net::Handler {
     call.context.now = services_.clock.now();
     call.context.clock_offset = services_.control.clock_offset();
     call.context.deadline = call.context.now + kDeadline;
-    call.context.request_id = new_request_id(services_.random);
+    call.context.request_id = recorder_.new_request_id();
     call.context.may_describe = [this](const Context& context, const domain::JobKey& job) {
       return authorizer_.may_describe(context, job);
     };
@@ -286,8 +286,8 @@ class Api final : public net::Handler {
       if (auto failure = decode_input(call.route.protocol, *entry->shape, call.head, body,
                                       parameters, *constraints_.at(entry->shape->service), input))
         return failure;
-      recorder_.note_resources(call, input);
-      return authorizer_.check(call.context, *entry->shape, input);
+      return authorizer_.check(call.context, *entry->shape, input,
+                               recorder_.note_resources(call, input));
     };
     if (remotes_.is_for_another(call.route, call.context.region)) {
       if (!call.context.principal.owner())
@@ -409,8 +409,8 @@ class Api final : public net::Handler {
       return entry.inspect([&](void* input) -> std::optional<Failure> {
         if (auto failure = decode_s3_input(call.route, call.head, "", S3Part::head, input))
           return failure;
-        recorder_.note_resources(call, input);
-        return authorizer_.check(call.context, *entry.shape, input);
+        return authorizer_.check(call.context, *entry.shape, input,
+                                 recorder_.note_resources(call, input));
       });
     if (!remote) return {};
     return access_denied(*call.route.service, "User: " + call.context.principal.arn +
@@ -451,9 +451,9 @@ class Api final : public net::Handler {
       }
       if (auto failure = decode_s3_input(call.route, call.head, text, S3Part::whole, input))
         return failure;
-      recorder_.note_resources(call, input);
+      auto accesses = recorder_.note_resources(call, input);
       return AccessTable::needs_body(*entry.shape)
-                 ? authorizer_.check(call.context, *entry.shape, input)
+                 ? authorizer_.check(call.context, *entry.shape, input, std::move(accesses))
                  : std::nullopt;
     };
     if (entry.stream) {
@@ -482,8 +482,8 @@ class Api final : public net::Handler {
     const Decode decode = [&](void* input) -> std::optional<Failure> {
       if (auto failure = decode_s3_input(call.route, call.head, "", S3Part::whole, input))
         return failure;
-      recorder_.note_resources(call, input);
-      return authorizer_.check(call.context, *entry->shape, input);
+      return authorizer_.check(call.context, *entry->shape, input,
+                               recorder_.note_resources(call, input));
     };
     const auto body = form.open_body(stream);
     S3Exchange ends(call.head, *entry->shape, call.context.request_id, settings_.blank_interval,

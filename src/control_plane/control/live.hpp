@@ -41,6 +41,53 @@ class Notifier {
   std::function<void()> wake_ GUARDED_BY(mutex_);
 };
 
+// WaitingJobs makes jobs with their pending reasons, and caches them: clients describe a waiting
+// job again and again, and copying it takes as long as its authentication. Threads: callable from
+// anywhere.
+class WaitingJobs {
+ public:
+  struct Waiting {
+    std::shared_ptr<const domain::Job> job;  // as in the ledger
+    schedule::WaitCause cause = {};
+    std::string reason;  // as the caller may see it
+    bool operator==(const Waiting&) const = default;
+  };
+
+  std::shared_ptr<const domain::Job> get(Waiting waiting) {
+    const auto number = waiting.job->number;
+    {
+      const MutexLock lock(mutex_);
+      const auto found = made_.find(number);
+      if (found != made_.end() && found->second.first == waiting) return found->second.second;
+    }
+    auto made = with_reason(waiting);
+    const MutexLock lock(mutex_);
+    if (made_.size() >= kJobsMax) made_.clear();  // rare, so that choosing a job is not worth it
+    made_.insert_or_assign(number, std::pair(std::move(waiting), made));
+    return made;
+  }
+
+ private:
+  static constexpr size_t kJobsMax = 256;  // some megabytes at most: jobs are some kilobytes each
+
+  static std::shared_ptr<const domain::Job> with_reason(const Waiting& waiting) {
+    auto job = std::make_shared<domain::Job>(*waiting.job);
+    std::string& message = job->transitions.back().message;
+    if (job->state == domain::JobState::active) {
+      message += "; " + waiting.reason;
+      return job;
+    }
+    const std::string_view code = job->spec.queue ? reconcile::wait_code(waiting.cause) : "";
+    job->wait_reason = code.empty() ? waiting.reason : std::string(code) + " - " + waiting.reason;
+    message = job->attempts.empty() ? waiting.reason : message + "; " + waiting.reason;
+    return job;
+  }
+
+  Mutex mutex_;
+  std::map<domain::JobNumber, std::pair<Waiting, std::shared_ptr<const domain::Job>>> made_
+      GUARDED_BY(mutex_);
+};
+
 // Live holds the jobs in memory: unfinished jobs, and finished jobs that keep hosts or of which the
 // launcher still lists agents. Threads: guarded by its own lock; written by the committing thread
 // (pending reasons by the reconciling thread).
@@ -66,7 +113,7 @@ class Live {
       const auto named = stored(other);
       return named && may_see(*named);
     });
-    return waiting_for(*job, wait.cause, reason);
+    return shown_.get({std::move(job), wait.cause, reason});
   }
   std::shared_ptr<const domain::Job> find(const domain::JobKey& key,
                                           const reconcile::MaySeeJob& may_see) const {
@@ -126,26 +173,12 @@ class Live {
   }
 
  private:
-  static std::shared_ptr<const domain::Job> waiting_for(const domain::Job& kept,
-                                                        schedule::WaitCause cause,
-                                                        const std::string& reason) {
-    auto job = std::make_shared<domain::Job>(kept);
-    std::string& message = job->transitions.back().message;
-    if (job->state == domain::JobState::active) {
-      message += "; " + reason;
-      return job;
-    }
-    const std::string_view code = job->spec.queue ? reconcile::wait_code(cause) : "";
-    job->wait_reason = code.empty() ? reason : std::string(code) + " - " + reason;
-    message = job->attempts.empty() ? reason : message + "; " + reason;
-    return job;
-  }
-
   mutable SharedMutex mutex_;
   std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_ GUARDED_BY(mutex_);
   std::map<domain::JobKey, domain::JobNumber> by_key_ GUARDED_BY(mutex_);
   // Pending reasons are computed again by each reconcile_step, so the ledger does not store them.
   std::map<domain::JobNumber, schedule::Wait> reasons_ GUARDED_BY(mutex_);
+  mutable WaitingJobs shown_;
 };
 
 // Recent caches finished jobs that were requested recently: they never change, and reading one from

@@ -1,5 +1,6 @@
 #include "base/log.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/enum_table.hpp"
@@ -28,11 +29,18 @@ constexpr EnumTable<Level> kLevels{"level",
                                     {Level::warning, "warning"},
                                     {Level::error, "error"}}};
 
+bool is_control(char c) { return uint8_t(c) < 0x20 || c == 0x7f; }
+
+bool is_plain(char c) { return !is_control(c) && c != ' ' && c != '"' && c != '\\' && c != '='; }
+
 // Quotes values with blanks or control characters, so that an event is always one line.
 void append_value(std::string& line, std::string_view value) {
-  const std::string shown = to_utf8(shorten(value, kFieldBytesMax));
-  const bool plain = !shown.empty() && shown.find_first_of(" \"\\\n\r\t=") == std::string::npos;
-  if (plain) {
+  const auto is_ascii = [](char c) { return uint8_t(c) < 0x80; };
+  std::string text;
+  std::string_view shown = value;
+  if (value.size() > kFieldBytesMax || !std::ranges::all_of(value, is_ascii))
+    shown = text = to_utf8(shorten(value, kFieldBytesMax));
+  if (!shown.empty() && std::ranges::all_of(shown, is_plain)) {
     line += shown;
     return;
   }
@@ -41,7 +49,7 @@ void append_value(std::string& line, std::string_view value) {
     if (c == '"' || c == '\\') line += '\\';
     if (c == '\n')
       line += "\\n";
-    else if (uint8_t(c) < 0x20)
+    else if (is_control(c))
       line += ' ';
     else
       line += c;
