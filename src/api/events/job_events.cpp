@@ -97,7 +97,7 @@ void JobEvents::start() {
 void JobEvents::run() {
   MutexLock lock(mutex_);
   while (!stopping_) {
-    if (changes_.empty() && faults_.empty() && !compare_ && unwritten_.empty()) {
+    if (changes_.empty() && faults_.empty() && !compare_ && is_written_) {
       changed_.wait(lock);
       continue;
     }
@@ -109,7 +109,7 @@ void JobEvents::run() {
     lock.lock();
     if (!stopping_ && !stepped)
       changed_.wait_for(lock, kRetryPause);
-    else if (!stopping_ && changes_.empty() && faults_.empty() && !unwritten_.empty())
+    else if (!stopping_ && changes_.empty() && faults_.empty() && !is_written_)
       changed_.wait_for(lock, kQuietInterval);
   }
 }
@@ -167,8 +167,8 @@ Result<void> JobEvents::compare_all(std::deque<JobPointer>& jobs) {
   if (!position_) {
     for (const auto& job : live) announced_[job->number] = announced_of(*job, now);
     position_ = now;
-    for (const auto& [number, announced] : announced_) add_mark(number, announced, unwritten_);
-    unwritten_.push_back({kPositionKind, kPositionId, Json{{"modified", to_milliseconds(now)}}});
+    for (const auto& [number, announced] : announced_) unwritten_.insert(number);
+    is_written_ = false;
     return {};
   }
   std::copy(live.begin(), live.end(), std::back_inserter(jobs));
@@ -207,18 +207,14 @@ Result<void> JobEvents::add_children(const domain::Job& array, std::deque<JobPoi
   return {};
 }
 
-void JobEvents::add_mark(domain::JobNumber job, const Announced& announced,
-                         std::vector<notify::Document>& documents) const {
-  documents.push_back({kMarkKind, std::to_string(job), json_of(announced)});
-}
-
-void JobEvents::forget_old(std::vector<notify::Document>& documents) {
-  const Instant now = clock_.now();
+// Forgets jobs that ended long ago. Their marks are removed at the next write.
+void JobEvents::forget_old(Instant now) {
   if (now < forgot_ + kForgetInterval) return;
   forgot_ = now;
   for (auto at = announced_.begin(); at != announced_.end();) {
     if (at->second.over && *at->second.over + kOverKept < now) {
-      documents.push_back({kMarkKind, std::to_string(at->first), std::nullopt});
+      unwritten_.insert(at->first);
+      is_written_ = false;
       at = announced_.erase(at);
     } else {
       ++at;
@@ -226,54 +222,78 @@ void JobEvents::forget_old(std::vector<notify::Document>& documents) {
   }
 }
 
-// Announces jobs, and removes them from the front of the queue.
+// Compares a job with what was announced of it, and adds what is new. `changed`: the other jobs of
+// this step that changed.
+void JobEvents::compare(const domain::Job& job, Instant now,
+                        std::map<domain::JobNumber, Announced>& changed,
+                        std::vector<notify::Event>& events) const {
+  const auto earlier = changed.find(job.number);
+  const auto known = announced_.find(job.number);
+  const Announced before = earlier != changed.end()    ? earlier->second
+                           : known != announced_.end() ? known->second
+                                                       : Announced{};
+  Announced after = announced_of(job, now);
+  // A page of the ledger may be older than the last announcement.
+  if (before.over || after.phases < before.phases || after == before) return;
+  if (bus_.wanted(job.key.region)) {
+    auto due = due_events(job, before, now);
+    if (due)
+      std::move(due->begin(), due->end(), std::back_inserter(events));
+    else  // one job that cannot be described must not stop the others
+      log(Level::error, "events", "a change of a job was not announced",
+          {{"job", job.key.name}, {"why", due.error().message}});
+  }
+  changed[job.number] = std::move(after);
+}
+
+// Stores events with the marks of what is then announced.
+Result<void> JobEvents::write(std::vector<notify::Event> events,
+                              const std::map<domain::JobNumber, Announced>& changed,
+                              Instant position) {
+  std::vector<notify::Document> documents;
+  const auto add_mark = [&](domain::JobNumber job, const Announced* announced) {
+    documents.push_back({kMarkKind, std::to_string(job),
+                         announced ? std::optional(json_of(*announced)) : std::nullopt});
+  };
+  for (const auto job : unwritten_) {
+    const auto found = announced_.find(job);
+    if (!changed.contains(job)) add_mark(job, found == announced_.end() ? nullptr : &found->second);
+  }
+  for (const auto& [job, announced] : changed) add_mark(job, &announced);
+  documents.push_back({kPositionKind, kPositionId, Json{{"modified", to_milliseconds(position)}}});
+  TRY(bus_.put(std::move(events), std::move(documents)));
+  unwritten_.clear();
+  is_written_ = true;
+  return {};
+}
+
+// Announces jobs, and removes them from the front of the queue. Without events, marks are written
+// only after kQuietInterval.
 Result<void> JobEvents::announce(std::deque<JobPointer>& jobs) {
-  while (!jobs.empty() || !unwritten_.empty()) {
+  do {
     const Instant now = clock_.now();
     const size_t count = std::min(jobs.size(), kJobsAtOnce);
     std::vector<notify::Event> events;
-    std::vector<notify::Document> documents = unwritten_;
     std::map<domain::JobNumber, Announced> changed;
     Instant position = position_.value_or(now);
     for (size_t i = 0; i < count; ++i) {
-      const domain::Job& job = *jobs[i];
-      const auto earlier = changed.find(job.number);
-      const auto known = announced_.find(job.number);
-      const Announced before = earlier != changed.end()    ? earlier->second
-                               : known != announced_.end() ? known->second
-                                                           : Announced{};
-      Announced after = announced_of(job, now);
-      // A page of the ledger may be older than the last announcement.
-      if (before.over || after.phases < before.phases) continue;
-      if (after == before) continue;
-      if (bus_.wanted(job.key.region)) {
-        auto due = due_events(job, before, now);
-        if (due)
-          std::move(due->begin(), due->end(), std::back_inserter(events));
-        else  // one job that cannot be described must not stop the others
-          log(Level::error, "events", "a change of a job was not announced",
-              {{"job", job.key.name}, {"why", due.error().message}});
-      }
-      changed[job.number] = after;
-      position = std::max(position, std::min(job.modified, now));
+      compare(*jobs[i], now, changed, events);
+      if (changed.contains(jobs[i]->number))
+        position = std::max(position, std::min(jobs[i]->modified, now));
     }
-    for (const auto& [number, announced] : changed) add_mark(number, announced, documents);
-    if (!changed.empty())
-      documents.push_back(
-          {kPositionKind, kPositionId, Json{{"modified", to_milliseconds(position)}}});
-    forget_old(documents);
-    if (events.empty() && now < written_ + kQuietInterval) {
-      unwritten_ = std::move(documents);
-    } else {
-      TRY(bus_.put(std::move(events), documents));
-      unwritten_.clear();
+    forget_old(now);
+    if (!events.empty() ||
+        ((!changed.empty() || !is_written_) && now >= written_ + kQuietInterval)) {
+      TRY(write(std::move(events), changed, position));
       written_ = now;
+    } else {
+      for (const auto& [number, announced] : changed) unwritten_.insert(number);
+      is_written_ = is_written_ && changed.empty();
     }
     for (auto& [number, announced] : changed) announced_[number] = std::move(announced);
     position_ = position;
     jobs.erase(jobs.begin(), jobs.begin() + long(count));
-    if (jobs.empty()) break;
-  }
+  } while (!jobs.empty());
   return {};
 }
 

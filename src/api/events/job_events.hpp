@@ -16,6 +16,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -65,9 +66,11 @@ class JobEvents {
   Result<void> add_children(const domain::Job& array, std::deque<JobPointer>& jobs);
   Result<void> announce(std::deque<JobPointer>& jobs);
   Result<void> announce_faults();
-  void add_mark(domain::JobNumber job, const Announced& announced,
-                std::vector<notify::Document>& documents) const;
-  void forget_old(std::vector<notify::Document>& documents);
+  void forget_old(Instant now);
+  void compare(const domain::Job& job, Instant now, std::map<domain::JobNumber, Announced>& changed,
+               std::vector<notify::Event>& events) const;
+  Result<void> write(std::vector<notify::Event> events,
+                     const std::map<domain::JobNumber, Announced>& changed, Instant position);
 
   notify::EventBus& bus_;
   control::Control& control_;
@@ -76,8 +79,9 @@ class JobEvents {
 
   // Confined to the thread of start().
   std::map<domain::JobNumber, Announced> announced_;
-  std::optional<Instant> position_;  // the newest change that was announced
-  std::vector<notify::Document> unwritten_;
+  std::optional<Instant> position_;        // the newest change that was announced
+  bool is_written_ = true;                 // whether the store has the position and all marks
+  std::set<domain::JobNumber> unwritten_;  // jobs whose marks are not stored, or are to be removed
   Instant written_{};
   Instant forgot_{};
 
