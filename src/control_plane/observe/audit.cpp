@@ -103,7 +103,10 @@ class FileAuditLog final : public AuditLog {
       return unavailable("the audit log cannot be written: its queue is full");
     queue_.push_back({std::move(record), at});
     ++appended_;
-    const bool wakes = queue_.size() == 1 || queue_.size() == limits_.queue_records_max / 2;
+    const bool first_urgent = when_full == WhenFull::wait && !urgent_;
+    urgent_ = urgent_ || first_urgent;
+    const bool wakes =
+        queue_.size() == 1 || first_urgent || queue_.size() == limits_.queue_records_max / 2;
     lock.unlock();
     if (wakes) wake_.notify_all();
     return ok();
@@ -165,10 +168,9 @@ class FileAuditLog final : public AuditLog {
       if (batch.empty()) {
         wake_.wait(lock, [this]() REQUIRES(mutex_) { return stopping_ || !queue_.empty(); });
         if (queue_.empty()) return;
-        wake_.wait_for(lock, limits_.gather_for, [this]() REQUIRES(mutex_) {
-          return stopping_ || flushing_ > 0 || queue_.size() >= limits_.queue_records_max / 2;
-        });
+        gather(lock);
         batch.swap(queue_);
+        urgent_ = false;
         in_writing_ = batch.size();
       }
       lock.unlock();
@@ -182,6 +184,16 @@ class FileAuditLog final : public AuditLog {
       if (stopping_) return;
       wake_.wait_for(lock, kRetryAfter, [this]() REQUIRES(mutex_) { return stopping_; });
     }
+  }
+
+  // Waits for further records of a batch.
+  void gather(MutexLock& lock) REQUIRES(mutex_) {
+    const auto is_due = [this]() REQUIRES(mutex_) {
+      return stopping_ || flushing_ > 0 || queue_.size() >= limits_.queue_records_max / 2;
+    };
+    wake_.wait_for(lock, limits_.gather_droppable_for,
+                   [&]() REQUIRES(mutex_) { return urgent_ || is_due(); });
+    if (urgent_) wake_.wait_for(lock, limits_.gather_for, is_due);
   }
 
   // Writes the first records of the batch, as many as the current file takes. Returns the number
@@ -271,6 +283,7 @@ class FileAuditLog final : public AuditLog {
   uint64_t appended_ GUARDED_BY(mutex_) = 0;
   uint64_t written_ GUARDED_BY(mutex_) = 0;
   int flushing_ GUARDED_BY(mutex_) = 0;
+  bool urgent_ GUARDED_BY(mutex_) = false;  // the queue has a record that may not be dropped
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::thread writer_;
 };

@@ -3,9 +3,11 @@
 //
 // append() puts a record into a bounded queue. One thread writes and syncs the records of some
 // milliseconds together, thus many requests share one sync, and a record is on disk soon after the
-// response. If the disk is slower than the requests, append() waits: records are delayed, not
-// dropped. If the log cannot be written (the disk is full or broken), the writer retries each
-// second, and append() waits for at most append_wait_max and then returns an error.
+// response. Records that may be dropped are written with the next other record, or within a second:
+// clients that poll would cause a sync each time, for which changes of jobs then wait. If the disk
+// is slower than the requests, append() waits: records are delayed, not dropped. If the log cannot
+// be written (the disk is full or broken), the writer retries each second, and append() waits for
+// at most append_wait_max and then returns an error.
 //
 // A new file begins each day (UTC), and when a file is full. The oldest files are then removed if
 // they are older than the retention or exceed the log's space limit. Opening the log cuts off an
@@ -34,6 +36,7 @@ struct AuditLimits {
   size_t queue_records_max = 4'096;            // about 4 MiB of records
   Duration append_wait_max = Duration(5'000);  // less than a client's read timeout
   Duration gather_for = Duration(20);          // between the first record of a batch and its write
+  Duration gather_droppable_for = Duration(1'000);  // the same if all may be dropped
 };
 constexpr size_t kAuditRecordBytesMax = 256 << 10;  // as CloudTrail
 constexpr uint64_t kLookupBytesMax = 64 << 20;      // read by one lookup; the token continues it
@@ -50,7 +53,7 @@ struct AuditPage {
   std::string next_token;    // empty: this is the last page
 };
 
-// The behaviour of append() when the queue is full.
+// The behaviour of append() when the queue is full. Records with `drop` are less urgent.
 enum class WhenFull { wait, drop };
 
 class AuditLog {

@@ -253,6 +253,25 @@ TEST(Audit, ChainsRecordsOfManyThreads) {
 
 // A record that cannot be written delays its request, which then fails. Queued records are written
 // later.
+TEST(Audit, WritesDroppableRecordsWithTheNextOtherRecord) {
+  TemporaryDirectory place;
+  AuditLimits limits;
+  limits.gather_droppable_for = 24h;
+  const auto log = open_audit_log(place.path() + "/audit", limits);
+  ASSERT_OK(log);
+  ASSERT_OK((*log)->append(event(1, kNoon), kNoon, WhenFull::drop));
+  ASSERT_OK((*log)->append(event(2, kNoon), kNoon, WhenFull::drop));
+  ASSERT_OK((*log)->append(event(3, kNoon), kNoon));
+  const auto found = [&] { return (*log)->lookup({})->events.size(); };
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  while (found() < 3 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(found(), 3U);
+  ASSERT_OK((*log)->append(event(4, kNoon), kNoon, WhenFull::drop));
+  ASSERT_OK((*log)->flush());
+  EXPECT_EQ(found(), 4U);
+}
+
 TEST(Audit, WaitsForADiskThatFails) {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/audit";
