@@ -16,6 +16,15 @@ std::vector<std::string> outside_names(const Listening& listening) {
   return names;
 }
 
+// Describes where jobs run.
+std::string mode_of(const config::Config& config) {
+  if (config.slurm) return "nodes of a Slurm cluster";
+  if (config.kubernetes) return "pods of a Kubernetes cluster";
+  const size_t count = config.machines.size();
+  if (count == 0) return "dev: this machine as it is; larger gangs are scaled down";
+  return std::to_string(count) + (count == 1 ? " machine" : " machines") + " of the config";
+}
+
 std::string line(const std::string& title, const std::string& text) {
   return "  " + title + std::string(title.size() < 8 ? 8 - title.size() : 1, ' ') + text + "\n";
 }
@@ -37,12 +46,7 @@ std::string announcement(const ServerRecord& record, const Listening& listening,
   }
   text += line("data", data_directory);
   if (!config.log.path.empty()) text += line("log", config.log.path);
-  if (config.machines.empty()) {
-    text += line("mode", "dev: this machine as it is; larger gangs are scaled down");
-  } else {
-    text += line("mode", std::to_string(config.machines.size()) + " machine" +
-                             (config.machines.size() == 1 ? "" : "s") + " of the config");
-  }
+  text += line("mode", mode_of(config));
   const std::string command = "trainyard env --data " + data_directory;
   text += line("clients", "eval \"$(" + command + ")\"");
   if (!names.empty())
