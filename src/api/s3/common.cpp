@@ -47,6 +47,8 @@ Failure failure_of_fault(Fault fault, const Error& error, std::string_view bucke
       return entity_too_small();
     case Fault::checksum_mismatch:
       return bad_digest(cause);
+    case Fault::bytes_damaged:
+      return failure_of(shapes::s3::kService, error);
     case Fault::length_mismatch:
       return incomplete_body();
     case Fault::quota_exceeded:

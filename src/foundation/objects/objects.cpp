@@ -4,10 +4,29 @@
 
 #include "base/enum_table.hpp"
 #include "base/text.hpp"
+#include "objects/verifier.hpp"
 
 namespace trainyard::objects {
 
 namespace {
+
+Result<std::string> read_once(Objects& objects, const std::string& bucket, const std::string& key,
+                              size_t bytes_max) {
+  auto reader = TRY(objects.get(bucket, key));
+  const uint64_t bytes = reader->info().bytes;
+  if (bytes > bytes_max)
+    return exhausted("reading s3://" + bucket + "/" + key + ": it has " + human_bytes(bytes) +
+                     ", but the limit is " + human_bytes(bytes_max));
+  std::string text;
+  std::vector<char> buffer(64 << 10);
+  for (;;) {
+    const size_t read = TRY(reader->read(buffer));
+    if (read == 0) return text;
+    if (text.size() + read > bytes_max)
+      return exhausted("reading s3://" + bucket + "/" + key + ": it grew while it was read");
+    text.append(buffer.data(), read);
+  }
+}
 
 constexpr EnumTable<Fault> kFaults{"fault",
                                    {{Fault::bucket_missing, "bucket_missing"},
@@ -25,6 +44,7 @@ constexpr EnumTable<Fault> kFaults{"fault",
                                     {Fault::part_too_small, "part_too_small"},
                                     {Fault::part_missing, "part_missing"},
                                     {Fault::checksum_mismatch, "checksum_mismatch"},
+                                    {Fault::bytes_damaged, "bytes_damaged"},
                                     {Fault::length_mismatch, "length_mismatch"},
                                     {Fault::quota_exceeded, "quota_exceeded"}}};
 
@@ -47,20 +67,7 @@ Result<Location> parse_s3_uri(std::string_view uri) {
 
 Result<std::string> read_all(Objects& objects, const std::string& bucket, const std::string& key,
                              size_t bytes_max) {
-  auto reader = TRY(objects.get(bucket, key));
-  const uint64_t bytes = reader->info().bytes;
-  if (bytes > bytes_max)
-    return exhausted("reading s3://" + bucket + "/" + key + ": it has " + human_bytes(bytes) +
-                     ", but the limit is " + human_bytes(bytes_max));
-  std::string text;
-  std::vector<char> buffer(64 << 10);
-  for (;;) {
-    const size_t read = TRY(reader->read(buffer));
-    if (read == 0) return text;
-    if (text.size() + read > bytes_max)
-      return exhausted("reading s3://" + bucket + "/" + key + ": it grew while it was read");
-    text.append(buffer.data(), read);
-  }
+  return repeat_if_damaged([&] { return read_once(objects, bucket, key, bytes_max); });
 }
 
 Result<ObjectInfo> write_all(Objects& objects, const std::string& bucket, const std::string& key,

@@ -60,7 +60,7 @@ enum class Fault {
   bucket_exists,      // conflict
   bucket_not_empty,   // conflict
   key_exists,         // conflict, with only_if_absent
-  etag_differs,       // conflict, with only_if_etag
+  etag_differs,       // conflict, with only_if_etag; unavailable, during a read
   bad_bucket_name,    // invalid
   key_too_long,       // invalid
   bad_range,          // invalid
@@ -68,7 +68,8 @@ enum class Fault {
   part_order,         // invalid
   part_too_small,     // invalid
   part_missing,       // invalid: a Range names a part that the object does not have
-  checksum_mismatch,  // corrupt
+  checksum_mismatch,  // corrupt, of a put
+  bytes_damaged,      // corrupt, of a read: the bytes do not match the object's checksum
   length_mismatch,    // corrupt
   quota_exceeded,     // exhausted
 };
@@ -117,7 +118,10 @@ class Reader {
     static_cast<void>(number);
     return std::map<std::string, std::string>();
   }
-  // Reads at most buffer.size() bytes, and returns their number; 0 at the end.
+  // Reads at most buffer.size() bytes, and returns their number; 0 at the end. If the bytes of a
+  // whole object or part do not match a stored checksum of all of them, the call that would return
+  // the last one fails with corrupt (bytes_damaged) instead. After unavailable or denied,
+  // another call continues at the same byte; unavailable (etag_differs): the object was replaced.
   virtual Result<size_t> read(std::span<char> buffer) = 0;
 };
 
@@ -270,7 +274,8 @@ struct Location {
 // Errors: invalid.
 Result<Location> parse_s3_uri(std::string_view uri);
 
-// Reads a whole small object. Errors also: exhausted, if it is larger than bytes_max.
+// Reads a whole small object, and once more if its bytes were damaged. Errors also: exhausted, if
+// it is larger than bytes_max.
 Result<std::string> read_all(Objects& objects, const std::string& bucket, const std::string& key,
                              size_t bytes_max);
 Result<ObjectInfo> write_all(Objects& objects, const std::string& bucket, const std::string& key,

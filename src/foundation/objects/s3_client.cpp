@@ -8,7 +8,9 @@
 #include "objects/checksum.hpp"
 #include "objects/names.hpp"
 #include "objects/s3_client/answers.hpp"
+#include "objects/s3_client/reader.hpp"
 #include "objects/s3_client/requests.hpp"
+#include "objects/verifier.hpp"
 
 namespace trainyard::objects {
 namespace {
@@ -25,63 +27,6 @@ std::string upper(std::string_view text) {
     if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
   return result;
 }
-
-// Reads an object. If the connection breaks, it continues at the same byte, if the object is
-// unchanged.
-class S3Reader final : public Reader {
- public:
-  S3Reader(Client& client, S3Request what, Client::Opened opened, ObjectInfo info, Range range)
-      : client_(client),
-        what_(std::move(what)),
-        connection_(std::move(opened.connection)),
-        info_(std::move(info)),
-        range_(range),
-        at_(range.first) {}
-  const ObjectInfo& info() const override { return info_; }
-  Range range() const override { return range_; }
-
-  Result<size_t> read(std::span<char> buffer) override {
-    const uint64_t left = range_.last + 1 - at_;
-    if (left == 0 || buffer.empty()) return size_t(0);
-    for (int attempt = 1;; ++attempt) {
-      auto bytes = connection_->read(buffer.first(std::min<uint64_t>(buffer.size(), left)));
-      if (bytes && *bytes == 0)
-        bytes = unavailable("the connection was closed before the end of the object");
-      if (bytes) {
-        at_ += *bytes;
-        if (at_ == range_.last + 1) connection_.reset();  // other requests can use it
-        return bytes;
-      }
-      if (bytes.error().kind != Kind::unavailable || attempt >= client_.settings().attempts_max)
-        return Error(bytes.error())
-            .in("reading " + what_.text() + " at byte " + std::to_string(at_));
-      TRY(resume());
-    }
-  }
-
- private:
-  Result<void> resume() {
-    S3Request rest = what_;
-    rest.headers = {{"Range", "bytes=" + std::to_string(at_) + "-" + std::to_string(range_.last)},
-                    {"If-Match", "\"" + info_.etag + "\""}};
-    connection_.reset();
-    auto opened = client_.open(rest);
-    if (!opened && opened.error().kind == Kind::conflict)
-      return unavailable(what_.text() + " was replaced while it was read");
-    auto again = TRY(std::move(opened));
-    if (again.head.status != 206)
-      return unavailable(what_.text() + ": the endpoint does not support byte ranges");
-    connection_ = std::move(again.connection);
-    return ok();
-  }
-
-  Client& client_;
-  const S3Request what_;
-  Client::Loan connection_;
-  const ObjectInfo info_;
-  const Range range_;
-  uint64_t at_;
-};
 
 Fields headers_of(const PutOptions& options) {
   Fields headers = {{"Content-Type", options.content_type}};
@@ -176,15 +121,19 @@ class S3 final : public Objects {
     what.headers.emplace_back("x-amz-checksum-mode", "ENABLED");
     auto opened = TRY(client_.open(what));
     ObjectInfo info = TRY(object_info_of(opened.head, key));
+    const bool of_part = range && range->part;
     if (opened.head.status != 206)
       range.reset();
-    else if (range && range->part)
+    else if (of_part)
       range = TRY(content_range_of(opened.head));
     const Range resolved = TRY(resolve_range(range, info.bytes));
     what.headers.clear();
     what.query.clear();
-    return std::unique_ptr<Reader>(
-        new S3Reader(client_, std::move(what), std::move(opened), std::move(info), resolved));
+    std::string doing = what.text();
+    auto reader = read_s3(client_, std::move(what), std::move(opened), std::move(info), resolved);
+    // S3 sends no checksum with another range; some endpoints then send that of the whole object.
+    if (range && !of_part) return reader;
+    return verified(std::move(reader), std::move(doing));
   }
 
   Result<ObjectInfo> head(const std::string& bucket, const std::string& key) override {

@@ -6,6 +6,9 @@
 // retried after connection errors, 429 and 5xx, with growing pauses. A get whose connection breaks
 // continues at the same byte, if the object is unchanged.
 //
+// A whole object, or a part that is read by its number, is compared with the checksum of all its
+// bytes that the endpoint has (verifier.hpp).
+//
 // Threads: callable from anywhere; each call uses its own connection, which later calls reuse.
 // Errors: the endpoint's own message, with the corresponding kind; unavailable after the last
 // attempt. Requires: the program ignores SIGPIPE.

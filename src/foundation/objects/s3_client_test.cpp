@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "net/http_server.hpp"
+#include "objects/checksum.hpp"
 #include "os/machine_clock.hpp"
 
 namespace trainyard::objects {
@@ -260,6 +263,125 @@ TEST_F(S3ClientTest, SendsALongPutInPartsAndAbortsItAsAWhole) {
   refuse = true;
   EXPECT_EQ(put().error().kind, Kind::denied);
   EXPECT_EQ(endpoint.requested().back(), "DELETE /bucket/key?uploadId=up");
+}
+
+class S3ChecksumTest : public S3ClientTest {
+ protected:
+  const std::string content_ = std::string(300'000, 'c');
+  std::string sent_ = content_;
+  std::map<std::string, std::string> headers_;
+  std::atomic<bool> is_down_ = false;
+  std::atomic<size_t> cut_after_ = SIZE_MAX;
+
+  // Answers with sent_, or the requested range of it, and with headers_.
+  Endpoint endpoint_{[this](net::Stream& stream, const std::string&) {
+    EXPECT_EQ(stream.head().headers.get("x-amz-checksum-mode"),
+              stream.head().headers.get("If-Match").empty() ? "ENABLED" : "");
+    if (is_down_)
+      return reply(stream, 503, error_xml("SlowDown", "Please reduce your request rate."));
+    const std::string range(stream.head().headers.get("Range"));
+    size_t first = 0, last = sent_.size() - 1;
+    if (!range.empty()) {
+      first = size_t(*parse_int(range.substr(6, range.find('-') - 6)));
+      last = size_t(*parse_int(range.substr(range.find('-') + 1)));
+    }
+    net::Headers headers;
+    headers.add("ETag", "\"e\"");
+    for (const auto& [name, value] : headers_) headers.add(name, value);
+    if (!range.empty())
+      headers.add("Content-Range", "bytes " + std::to_string(first) + "-" + std::to_string(last) +
+                                       "/" + std::to_string(sent_.size()));
+    const bool partial = !range.empty() || headers_.contains("Content-Range");
+    if (!stream.start(partial ? 206 : 200, headers, last + 1 - first)) return;
+    const auto bytes = std::span(sent_).subspan(first, last + 1 - first);
+    (void)!!stream.write(bytes.first(std::min(bytes.size(), cut_after_.load())));
+  }};
+};
+
+TEST_F(S3ChecksumTest, ComparesAWholeObject) {
+  auto objects = client_of(endpoint_.url());
+  for (const char* algorithm : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}) {
+    headers_ = {
+        {std::string("x-amz-checksum-") + algorithm, to_base64(checksum_of(algorithm, content_))},
+        {"x-amz-checksum-type", "FULL_OBJECT"}};
+    sent_ = content_;
+    EXPECT_EQ(*read_all(*objects, "bucket", "key", 1 << 20), content_);
+    sent_[123'456] ^= 1;
+    const auto failed = read_all(*objects, "bucket", "key", 1 << 20);
+    ASSERT_FALSE(failed) << algorithm;
+    EXPECT_TRUE(failed.error().is(Fault::bytes_damaged));
+    EXPECT_EQ(failed.error().message,
+              "GET s3://bucket/key: the bytes do not match the object's checksum (" +
+                  std::string(algorithm) + " " + to_base64(checksum_of(algorithm, content_)) +
+                  ", received " + to_base64(checksum_of(algorithm, sent_)) +
+                  "); read the object again, and if the error repeats, upload it again");
+  }
+  EXPECT_EQ(endpoint_.requested().size(), 3u * 5) << "a damaged object is read twice";
+}
+
+TEST_F(S3ChecksumTest, ComparesAPartButNeitherARangeNorACompositeChecksum) {
+  auto objects = client_of(endpoint_.url());
+  const auto reading = [&](std::optional<Range> range) {
+    auto reader = objects->get("bucket", "key", range);
+    EXPECT_TRUE(reader) << reader.error().message;
+    std::vector<char> buffer(1 << 20);
+    Result<size_t> bytes = size_t(1);
+    while (bytes && *bytes > 0) bytes = (*reader)->read(buffer);
+    return bool(bytes);
+  };
+  headers_["x-amz-checksum-crc32"] = to_base64(checksum_of("crc32", content_));
+  EXPECT_TRUE(reading(Range{0, 99, {}}));
+  sent_[1] ^= 1;
+  EXPECT_FALSE(reading({}));
+  EXPECT_TRUE(reading(Range{0, 299'999, {}}));
+  headers_["Content-Range"] = "bytes 0-299999/600000";
+  EXPECT_FALSE(reading(Range{.part = 1}));
+  sent_ = content_;
+  EXPECT_TRUE(reading(Range{.part = 1}));
+  headers_ = {{"x-amz-checksum-crc32", "AAAAAA==-2"}, {"x-amz-checksum-type", "COMPOSITE"}};
+  EXPECT_TRUE(reading({}));
+}
+
+// The first answer breaks, and the endpoint is then away for longer than all attempts of one read.
+TEST_F(S3ChecksumTest, ComparesAnObjectThatIsReadAcrossAnOutage) {
+  auto objects = client_of(endpoint_.url());
+  // Longer than what a connection buffers, so that the first answer breaks while it is read.
+  const std::string content(2'000'000, 'c');
+  headers_["x-amz-checksum-crc64nvme"] = to_base64(checksum_of("crc64nvme", content));
+  for (const bool damaged : {false, true}) {
+    is_down_ = false;
+    sent_ = content;
+    cut_after_ = 1'000'000;
+    auto reader = objects->get("bucket", "key");
+    ASSERT_TRUE(reader) << reader.error().message;
+    is_down_ = true;
+    std::vector<char> buffer(50'000);
+    std::string got;
+    const auto read_on = [&] {
+      for (;;) {
+        const auto bytes = (*reader)->read(buffer);
+        if (!bytes) return std::optional(bytes.error());
+        if (*bytes == 0) return std::optional<Error>();
+        got.append(buffer.data(), *bytes);
+      }
+    };
+    for (int i = 0; i < 2; ++i) {
+      const auto failed = read_on();
+      ASSERT_TRUE(failed);
+      EXPECT_EQ(failed->kind, Kind::unavailable);
+    }
+    EXPECT_GT(got.size(), 0u);
+    EXPECT_LE(got.size(), 1'000'000u);
+    if (damaged) sent_[1'500'000] ^= 1;
+    cut_after_ = SIZE_MAX;
+    is_down_ = false;
+    const auto failed = read_on();
+    EXPECT_EQ(failed.has_value(), damaged);
+    if (damaged)
+      EXPECT_TRUE(failed->is(Fault::bytes_damaged));
+    else
+      EXPECT_TRUE(got == content);
+  }
 }
 
 TEST_F(S3ClientTest, ReportsAnErrorInTheBodyOfStatus200) {

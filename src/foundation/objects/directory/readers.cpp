@@ -25,7 +25,7 @@ class FileReader final : public Reader {
         info_(std::move(opened.record.info)),
         range_(range),
         at_(range.first) {
-    if (is_whole(range, info_.bytes)) verifier_.emplace(info_);
+    if (is_whole(range, info_.bytes)) verifier_.emplace(cheapest_checksum(info_, EtagUse::compare));
   }
   const ObjectInfo& info() const override { return info_; }
   Range range() const override { return range_; }

@@ -17,8 +17,8 @@
 #include "objects/directory/held_parts.hpp"
 #include "objects/directory/part_list.hpp"
 #include "objects/directory/record.hpp"
-#include "objects/directory/verifier.hpp"
 #include "objects/objects.hpp"
+#include "objects/verifier.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::objects {
