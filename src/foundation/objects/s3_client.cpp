@@ -1,13 +1,15 @@
 #include "objects/s3_client.hpp"
 
 #include <algorithm>
-#include <mutex>
+#include <atomic>
+#include <optional>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "objects/checksum.hpp"
 #include "objects/names.hpp"
 #include "objects/s3_client/answers.hpp"
+#include "objects/s3_client/part_sender.hpp"
 #include "objects/s3_client/reader.hpp"
 #include "objects/s3_client/requests.hpp"
 #include "objects/verifier.hpp"
@@ -228,15 +230,17 @@ class S3 final : public Objects {
                                            const std::string& upload_id, uint32_t part,
                                            const PutOptions& options) override;
 
-  // Sends one part, which the caller keeps. `declared` are its checksums.
+  // Sends one part, which the caller keeps. `abandoned`: see S3Request.
   Result<PartInfo> send_part(const std::string& bucket, const std::string& key,
                              const std::string& upload_id, uint32_t part, std::string_view bytes,
-                             const std::map<std::string, std::string>& checksums) {
+                             const std::map<std::string, std::string>& checksums,
+                             const std::atomic<bool>* abandoned = nullptr) {
     S3Request what{.method = "PUT",
                    .bucket = bucket,
                    .key = key,
                    .query = {{"partNumber", std::to_string(part)}, {"uploadId", upload_id}},
-                   .body = bytes};
+                   .body = bytes,
+                   .abandoned = abandoned};
     add_checksums(what.headers, checksums);
     const HttpAnswer answer = TRY(client_.send(what));
     return PartInfo{part, without_quotes(answer.get("etag")), bytes.size(), client_.clock().now(),
@@ -367,7 +371,7 @@ class S3 final : public Objects {
 };
 
 // Collects the bytes of one part at a time. An object of one part is sent by a plain PUT, a larger
-// one by a multipart upload.
+// one by a multipart upload, of which several parts are sent at once.
 class S3Writer final : public Writer {
  public:
   S3Writer(S3& s3, std::string bucket, std::string key, PutOptions options, ContentCheck check)
@@ -385,7 +389,10 @@ class S3Writer final : public Writer {
   Result<void> write(std::span<const char> bytes) override {
     content_check_.add(bytes);
     while (!bytes.empty()) {
-      if (part_.size() == part_bytes_) TRY(send_part());
+      if (part_.size() == part_bytes_) {
+        TRY(send_part());
+        part_.reserve(part_bytes_);
+      }
       const size_t taken = std::min<uint64_t>(bytes.size(), part_bytes_ - part_.size());
       part_.append(bytes.data(), taken);
       bytes = bytes.subspan(taken);
@@ -401,8 +408,9 @@ class S3Writer final : public Writer {
     const auto kept = TRY(content_check_.finish());
     if (!upload_id_.empty()) {
       TRY(send_part());
+      const auto parts = TRY(sender_->finish());
       ObjectInfo info =
-          TRY(s3_.complete_upload(bucket_, key_, upload_id_, parts_,
+          TRY(s3_.complete_upload(bucket_, key_, upload_id_, parts,
                                   CompleteOptions{.only_if_absent = options_.only_if_absent,
                                                   .only_if_etag = options_.only_if_etag}));
       upload_id_.clear();
@@ -435,20 +443,25 @@ class S3Writer final : public Writer {
   static constexpr size_t kPartsBeforeGrowing = 1000;
 
   Result<void> send_part() {
-    if (upload_id_.empty()) upload_id_ = TRY(s3_.start_upload(bucket_, key_, options_));
-    std::map<std::string, std::string> checksums;
-    for (const auto& [algorithm, value] : options_.checksums)
-      checksums[algorithm] = to_base64(checksum_of(algorithm, part_));
-    parts_.push_back(TRY(
-        s3_.send_part(bucket_, key_, upload_id_, uint32_t(parts_.size() + 1), part_, checksums)));
-    part_.clear();
+    if (!sender_) {
+      upload_id_ = TRY(s3_.start_upload(bucket_, key_, options_));
+      sender_.emplace([this](uint32_t number, std::string_view bytes,
+                             const std::atomic<bool>& abandoned) -> Result<PartInfo> {
+        std::map<std::string, std::string> checksums;
+        for (const auto& [algorithm, value] : options_.checksums)
+          checksums[algorithm] = to_base64(checksum_of(algorithm, bytes));
+        return s3_.send_part(bucket_, key_, upload_id_, number, bytes, checksums, &abandoned);
+      });
+    }
+    TRY(sender_->send(part_));
     // An object of unknown length must fit in kPartsMax parts: growing from 8 MiB, they reach 7.8
     // TiB.
-    if (!options_.bytes && parts_.size() % kPartsBeforeGrowing == 0) part_bytes_ *= 2;
+    if (!options_.bytes && sender_->parts() % kPartsBeforeGrowing == 0) part_bytes_ *= 2;
     return ok();
   }
 
   void drop_upload() {
+    sender_.reset();  // a part that arrives after the abort would stay at the endpoint
     if (upload_id_.empty()) return;
     const auto aborted = s3_.abort_upload(bucket_, key_, upload_id_);
     if (!aborted)
@@ -464,7 +477,7 @@ class S3Writer final : public Writer {
   uint64_t part_bytes_;
   std::string part_;
   std::string upload_id_;
-  std::vector<PartInfo> parts_;
+  std::optional<PartSender> sender_;  // of an upload
 };
 
 class S3PartWriter final : public Writer {

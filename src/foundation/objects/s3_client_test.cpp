@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <thread>
 
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
@@ -74,12 +75,12 @@ std::string error_xml(const std::string& code, const std::string& message) {
 
 class S3ClientTest : public testing::Test {
  protected:
-  std::unique_ptr<Objects> client_of(const std::string& url) {
+  std::unique_ptr<Objects> client_of(const std::string& url, int attempts_max = 4) {
     S3Settings settings;
     settings.endpoint = url;
     settings.region = "eu-west-1";
     settings.keys = [] { return signing::Keys{"AKID", "SECRET", "TOKEN"}; };
-    settings.attempts_max = 4;
+    settings.attempts_max = attempts_max;
     settings.first_pause = 1ms;
     settings.pause_max = 2ms;
     auto opened = open_s3(settings, clock_);
@@ -231,13 +232,15 @@ TEST_F(S3ClientTest, ABrokenGetContinuesAtTheSameByte) {
 }
 
 TEST_F(S3ClientTest, SendsALongPutInPartsAndAbortsItAsAWhole) {
+  Mutex mutex;  // several parts arrive at once
   std::map<std::string, size_t> parts;
-  bool refuse = false;
+  std::atomic<bool> refuse = false;
   Endpoint endpoint([&](net::Stream& stream, const std::string& body) {
     const std::string target = stream.head().target, method = stream.head().method;
     if (target.ends_with("?uploads=")) return reply(stream, 200, "<R><UploadId>up</UploadId></R>");
     if (method == "PUT") {
       if (refuse) return reply(stream, 403, error_xml("AccessDenied", "no"));
+      const MutexLock lock(mutex);
       parts[target] = body.size();
       return reply(stream, 200, "", {{"ETag", "\"e\""}});
     }
@@ -262,6 +265,67 @@ TEST_F(S3ClientTest, SendsALongPutInPartsAndAbortsItAsAWhole) {
                                            {"/bucket/key?partNumber=3&uploadId=up", 4 << 20}}));
   refuse = true;
   EXPECT_EQ(put().error().kind, Kind::denied);
+  EXPECT_EQ(endpoint.requested().back(), "DELETE /bucket/key?uploadId=up");
+}
+
+// The endpoint answers no part before it has received four of them, and then the last one first.
+TEST_F(S3ClientTest, SendsFourPartsAtOnceAndListsThemInOrder) {
+  Mutex mutex;
+  ConditionVariable changed;
+  int received = 0, answered = 0;
+  std::string completed;
+  Endpoint endpoint([&](net::Stream& stream, const std::string& body) {
+    const std::string target = stream.head().target;
+    if (target.ends_with("?uploads=")) return reply(stream, 200, "<R><UploadId>up</UploadId></R>");
+    if (stream.head().method != "PUT") {
+      completed = body;
+      return reply(stream, 200, "<R><ETag>&quot;whole-4&quot;</ETag></R>");
+    }
+    const int number = target[target.find("partNumber=") + 11] - '0';
+    {
+      MutexLock lock(mutex);
+      ++received;
+      changed.notify_all();
+      EXPECT_TRUE(changed.wait_for(lock, 60s, [&] {
+        return received == 4 && answered == 4 - number;
+      })) << number;
+    }
+    reply(stream, 200, "", {{"ETag", "\"e" + std::to_string(number) + "\""}});
+    const MutexLock lock(mutex);
+    ++answered;
+    changed.notify_all();
+  });
+  auto objects = client_of(endpoint.url());
+  const auto info = write_all(*objects, "bucket", "key", std::string(32 << 20, 'x'));
+  ASSERT_TRUE(info) << info.error().message;
+  EXPECT_EQ(info->bytes, 32u << 20);
+  size_t at = 0;
+  for (const char* etag : {"e1", "e2", "e3", "e4"}) {
+    at = completed.find("<ETag>" + std::string(etag) + "</ETag>", at);
+    EXPECT_NE(at, std::string::npos) << etag << " in " << completed;
+  }
+}
+
+// No part is ever accepted: without the abort, the attempts would continue for hours.
+TEST_F(S3ClientTest, ADestroyedWriterEndsAttemptsBeforeItAborts) {
+  std::atomic<int> parts = 0;
+  Endpoint endpoint([&](net::Stream& stream, const std::string&) {
+    if (stream.head().target.ends_with("?uploads="))
+      return reply(stream, 200, "<R><UploadId>up</UploadId></R>");
+    if (stream.head().method == "DELETE") return reply(stream, 204);
+    ++parts;
+    reply(stream, 503, error_xml("SlowDown", "Please reduce your request rate."));
+  });
+  auto objects = client_of(endpoint.url(), 10'000'000);
+  {
+    auto writer = objects->put("bucket", "key");
+    ASSERT_TRUE(writer);
+    const std::string block(1 << 20, 'x');
+    for (int i = 0; i < 17; ++i) ASSERT_TRUE((*writer)->write(block));
+    const auto end = std::chrono::steady_clock::now() + 60s;
+    while (parts < 3 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  }
+  EXPECT_GE(parts, 3);
   EXPECT_EQ(endpoint.requested().back(), "DELETE /bucket/key?uploadId=up");
 }
 

@@ -32,7 +32,8 @@ Result<HttpAnswer> Client::attempts(Connection& connection, const S3Request& wha
       refusal.is_temporary = answer.error().kind == Kind::unavailable;
     }
     const bool again = refusal.nothing_changed || (refusal.is_temporary && what.repeatable);
-    if (!again || attempt >= settings_.attempts_max) {
+    const bool abandoned = what.abandoned && *what.abandoned;
+    if (!again || abandoned || attempt >= settings_.attempts_max) {
       if (again) refusal.error.message += " (" + std::to_string(attempt) + " attempts)";
       return std::move(refusal.error);
     }

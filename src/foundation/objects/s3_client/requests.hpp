@@ -5,6 +5,7 @@
 // attempts_max; corrupt, if an answer cannot be decoded.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,6 +30,8 @@ struct S3Request {
   Fields headers;
   std::string_view body;
   bool repeatable = true;  // sending it twice has the same effect as once
+  // When it becomes true, no further attempt is made; nullptr: never. Must outlive the request.
+  const std::atomic<bool>* abandoned = nullptr;
 
   std::string text() const;  // for messages: "PUT s3://bucket/key"
 };
