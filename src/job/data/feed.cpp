@@ -5,6 +5,7 @@
 #include "base/bytes/record_io.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
+#include "objects/verifier.hpp"
 
 namespace trainyard::data {
 namespace {
@@ -95,7 +96,7 @@ void Feed::work() {
         return;
       }
     }
-    auto outcome = fetch(*item, *backlog);
+    auto outcome = fetch_undamaged(*item, *backlog);
     if (!outcome && item->from) outcome = std::move(outcome).error().in(name_of(*item->from));
     const MutexLock lock(mutex_);
     backlog->outcome = std::move(outcome);
@@ -110,6 +111,7 @@ Result<void> Feed::push(Backlog& backlog, std::vector<char> chunk) {
     return backlog.chunks.size() < kAheadChunks || stop_.ordered();
   });
   if (stop_.ordered()) return cancelled("stopped");
+  backlog.pushed = true;
   backlog.chunks.push_back(std::move(chunk));
   changed_.notify_all();
   return {};
@@ -120,6 +122,13 @@ Result<std::unique_ptr<ByteStream>> Feed::open(const objects::Location& from, ui
   bytes = stream->bytes();
   if (!form_.gunzip) return std::unique_ptr<ByteStream>(std::move(stream));
   return decompressed(std::move(stream));
+}
+
+Result<void> Feed::fetch_undamaged(const Item& item, Backlog& backlog) {
+  auto outcome = fetch(item, backlog);
+  if (outcome || !objects::is_damaged(outcome.error())) return outcome;
+  if (!backlog.pushed) return fetch(item, backlog);
+  return std::move(outcome).error().in("the job may have read wrong bytes");
 }
 
 Result<void> Feed::fetch(const Item& item, Backlog& backlog) {

@@ -7,7 +7,8 @@
 //
 // Threads: kAheadItems of its own, joined by the destructor; next() is confined to one thread,
 // stop() is not. Errors: the error of the first item that could not be read, once the reader
-// reaches it, with the item's name. Lifetime: the constructor's arguments must outlive it.
+// reaches it, with the item's name. If its bytes were damaged, some of them may have been read.
+// Lifetime: the constructor's arguments must outlive it.
 #pragma once
 
 #include <deque>
@@ -55,11 +56,15 @@ class Feed {
  private:
   struct Backlog {
     std::deque<std::vector<char>> chunks;
+    bool pushed = false;  // a chunk was added; used by the thread that fills it
     bool done = false;
     Result<void> outcome;
   };
 
   void work();
+  // Fetches an item, and once more if its bytes were damaged and none of them was pushed: then the
+  // item is shorter than a chunk.
+  Result<void> fetch_undamaged(const Item& item, Backlog& backlog);
   Result<void> fetch(const Item& item, Backlog& backlog);
   Result<uint64_t> copy(ByteStream& stream, uint64_t expected, std::vector<char>& chunk,
                         Backlog& backlog);

@@ -6,6 +6,7 @@
 #include "base/bytes/record_io.hpp"
 #include "data/contents.hpp"
 #include "objects/memory.hpp"
+#include "objects/testing/damaged_objects.hpp"
 #include "os/machine_clock.hpp"
 
 namespace trainyard::data {
@@ -126,6 +127,46 @@ TEST_F(FeedTest, AnUnreadableItemIsNamedWhenItIsReached) {
   EXPECT_EQ(failed.error().kind, Kind::not_found);
   EXPECT_EQ(failed.error().message.find("s3://data/none: "), 0u) << failed.error().message;
   EXPECT_FALSE(feed.next()) << "it is repeated";
+}
+
+TEST_F(FeedTest, ADamagedObjectIsFetchedOnceMoreUnlessItsBytesWereRead) {
+  objects::PutOptions options;
+  options.checksums["crc64nvme"] = "";
+  const auto put_with_checksum = [&](const std::string& key, size_t bytes) {
+    ASSERT_TRUE(objects::write_all(*objects_, "data", key, std::string(bytes, 'c'), options));
+  };
+  put_with_checksum("small", 1000);
+  put_with_checksum("large", 3 * kChunkBytes);
+  objects::DamagedObjects damaged(*objects_);
+  const auto small = contents({"small"}), large = contents({"large"});
+  for (const bool record_io : {false, true}) {
+    damaged.damaged = 1;
+    damaged.gets = 0;
+    Feed again(damaged, clock_, {false, record_io}, small.epoch(0, {}));
+    const auto chunk = again.next();
+    ASSERT_TRUE(chunk) << chunk.error().message;
+    EXPECT_EQ((*chunk)->size(), record_io ? 1008u : 1000u);
+    EXPECT_EQ(damaged.gets, 2);
+
+    damaged.damaged = 2;
+    Feed twice(damaged, clock_, {false, record_io}, small.epoch(0, {}));
+    const auto failed = twice.next();
+    ASSERT_FALSE(failed);
+    EXPECT_TRUE(failed.error().is(objects::Fault::bytes_damaged));
+  }
+  damaged.damaged = 1;
+  damaged.gets = 0;
+  Feed late(damaged, clock_, {}, large.epoch(0, {}));
+  Result<std::optional<std::vector<char>>> next = std::optional<std::vector<char>>();
+  size_t chunks = 0;
+  while ((next = late.next()) && *next) ++chunks;
+  ASSERT_FALSE(next);
+  EXPECT_TRUE(next.error().is(objects::Fault::bytes_damaged));
+  EXPECT_EQ(next.error().message.find("s3://data/large: the job may have read wrong bytes: GET "),
+            0u)
+      << next.error().message;
+  EXPECT_EQ(chunks, 2u) << "the last one is held back";
+  EXPECT_EQ(damaged.gets, 1);
 }
 
 TEST_F(FeedTest, ShufflesEachEpochAgainAndSharesOneOrder) {

@@ -3,8 +3,9 @@
 //
 // Threads: confined to one; a stop may be ordered from anywhere. Errors: those of the store;
 // cancelled: stopped; unavailable: the outage was longer than kOutageMax; conflict: the object was
-// replaced meanwhile; invalid: not gzip; corrupt: the object ended early.
-// Lifetime: the constructor's arguments must outlive it.
+// replaced meanwhile; invalid: not gzip; corrupt: the object ended early, or (bytes_damaged) its
+// bytes do not match its checksum, which is reported instead of the last ones.
+// Lifetime: the arguments of open() must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -35,23 +36,18 @@ class ObjectStream : public ByteStream {
   static Result<std::unique_ptr<ObjectStream>> open(objects::Objects& objects,
                                                     const objects::Location& from, Clock& clock,
                                                     Stop& stop);
-  uint64_t bytes() const { return bytes_; }
+  uint64_t bytes() const { return reader_->info().bytes; }
   Result<size_t> read(std::span<char> buffer) override;
 
  private:
-  ObjectStream(objects::Objects& objects, objects::Location from, Clock& clock, Stop& stop)
-      : objects_(objects), from_(std::move(from)), clock_(clock), stop_(stop) {}
-  Result<void> open_at(uint64_t offset);
+  ObjectStream(Clock& clock, Stop& stop) : clock_(clock), stop_(stop) {}
   // Returns true, after a pause, if this error is worth a retry.
   bool pause_before_retry(const Error& error);
 
-  objects::Objects& objects_;
-  const objects::Location from_;
   Clock& clock_;
   Stop& stop_;
   std::unique_ptr<objects::Reader> reader_;
-  uint64_t bytes_ = 0, at_ = 0;
-  std::string etag_;
+  uint64_t at_ = 0;
   std::optional<std::chrono::nanoseconds> outage_began_;
 };
 
