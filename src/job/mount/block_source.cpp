@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "base/watched_time.hpp"
-#include "objects/checksum.hpp"
+#include "objects/verifier.hpp"
 
 namespace trainyard::mount {
 namespace {
@@ -28,19 +28,6 @@ std::string name_of(const MountedObject& object) {
 Error replaced(const MountedObject& object, const std::string& etag) {
   return conflict("the object was replaced since the job listed it (ETag " + object.etag +
                   ", now " + shorten(etag, 80) + ")");
-}
-
-// Compares an object with the checksums that the store has for all of it.
-Result<void> check_content(const objects::ObjectInfo& info, std::string_view content) {
-  for (const auto& [algorithm, expected] : info.checksums) {
-    // "SUM-3" is a sum of the sums of three parts.
-    if (!objects::is_checksum(algorithm) || expected.find('-') != std::string::npos) continue;
-    const auto sum = to_base64(objects::checksum_of(algorithm, content));
-    if (sum != expected)
-      return corrupt("the bytes do not match the object's checksum (" + algorithm + " " +
-                     shorten(expected, 100) + ", received " + sum + ")");
-  }
-  return {};
 }
 
 }  // namespace
@@ -183,7 +170,8 @@ Result<BlockSource::Fetched> BlockSource::fetch_once(const MountedObject& object
                                                      Urgency urgency) {
   const auto lock = TRY(wait_for_others(id, bytes));
   if (auto found = TRY(cached(id, bytes))) return Fetched{*std::move(found), true};
-  auto content = TRY(fetch(object, id.number * cache::kBlockBytes, bytes, urgency));
+  auto content = TRY(objects::repeat_if_damaged(
+      [&] { return fetch(object, id.number * cache::kBlockBytes, bytes, urgency); }));
   if (cache_ != nullptr) put_in_cache(id, content);
   return Fetched{std::move(content), false};
 }
@@ -284,7 +272,7 @@ Result<size_t> BlockSource::fetch_some(objects::Reader& reader, std::span<char> 
 Result<std::string> BlockSource::fetch(const MountedObject& object, uint64_t first, uint64_t bytes,
                                        Urgency urgency) {
   const FetchingRead fetching(*this, urgency);
-  // Stores send checksums with complete objects only, not with ranges.
+  // A reader compares whole objects with their checksums, but not ranges.
   const bool whole = bytes == object.bytes;
   const objects::Range range{first, first + bytes - 1, {}, {}};
   const auto reader =
@@ -300,7 +288,6 @@ Result<std::string> BlockSource::fetch(const MountedObject& object, uint64_t fir
                      std::to_string(object.bytes) + " bytes");
     filled += got;
   }
-  if (whole) TRY(check_content(reader->info(), content));
   fetched_bytes_ += bytes;
   const MutexLock lock(mutex_);
   authorized_.insert(&object);

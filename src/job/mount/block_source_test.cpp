@@ -13,6 +13,7 @@
 #include "mount/cache_warmer.hpp"
 #include "objects/forwarding.hpp"
 #include "objects/memory.hpp"
+#include "objects/testing/damaged_objects.hpp"
 #include "os/machine_clock.hpp"
 #include "os/temporary_directory.hpp"
 
@@ -76,34 +77,6 @@ class CountedClock final : public Clock {
 
  private:
   os::MachineClock clock_;
-};
-
-// Flips a bit of the first byte of each answer.
-class FlippedBits final : public objects::ForwardingObjects {
- public:
-  using ForwardingObjects::ForwardingObjects;
-  Result<std::unique_ptr<objects::Reader>> get(const std::string& bucket, const std::string& key,
-                                               std::optional<objects::Range> range) override {
-    return std::unique_ptr<objects::Reader>(
-        new Flipped(TRY(ForwardingObjects::get(bucket, key, range))));
-  }
-
- private:
-  class Flipped final : public objects::Reader {
-   public:
-    explicit Flipped(std::unique_ptr<objects::Reader> reader) : reader_(std::move(reader)) {}
-    const objects::ObjectInfo& info() const override { return reader_->info(); }
-    objects::Range range() const override { return reader_->range(); }
-    Result<size_t> read(std::span<char> buffer) override {
-      const size_t got = TRY(reader_->read(buffer));
-      if (got > 0 && !std::exchange(flipped_, true)) buffer[0] = static_cast<char>(buffer[0] ^ 1);
-      return got;
-    }
-
-   private:
-    const std::unique_ptr<objects::Reader> reader_;
-    bool flipped_ = false;
-  };
 };
 
 template <class Condition>
@@ -249,10 +222,9 @@ TEST_F(BlockSourceTest, WithoutSpaceInTheCacheNoProcessWaits) {
 }
 
 TEST_F(BlockSourceTest, AnObjectIsComparedWithItsOwnChecksum) {
-  FlippedBits broken(*objects_);
-  const auto right = process();
-  Process wrong(broken, directory_.path() + "/other",
-                {"http://e", 64, Duration(0), Duration(0), kWaitMax});
+  objects::DamagedObjects damaged(*objects_);
+  Process one(damaged, directory_.path() + "/other",
+              {"http://e", 64, Duration(0), Duration(0), kWaitMax});
   std::deque<MountedObject> all;  // sources identify objects by their addresses
   for (const char* algorithm : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}) {
     objects::PutOptions options;
@@ -261,14 +233,17 @@ TEST_F(BlockSourceTest, AnObjectIsComparedWithItsOwnChecksum) {
     const auto info = *objects::write_all(*objects_, "data", algorithm, content, options);
     const auto& object =
         all.emplace_back(MountedObject{"data", algorithm, algorithm, content.size(), info.etag, 0});
-    EXPECT_EQ(**right->source.get(object, 0), content);
-    const auto block = wrong.source.get(object, 0);
+    damaged.damaged = 2;
+    const auto block = one.source.get(object, 0);
     ASSERT_FALSE(block) << algorithm;
     EXPECT_EQ(block.error().kind, Kind::corrupt);
     EXPECT_NE(block.error().message.find(std::string("checksum (") + algorithm), std::string::npos)
         << block.error().message;
-    EXPECT_FALSE(wrong.cache->has(block_id("http://e", object, 0)));
+    EXPECT_FALSE(one.cache->has(block_id("http://e", object, 0)));
+    damaged.damaged = 1;
+    EXPECT_EQ(**one.source.get(object, 0), content) << "it is fetched once more";
   }
+  EXPECT_EQ(one.gate.gets, 5 * 4);
 }
 
 TEST_F(BlockSourceTest, AWarmedBlockIsFetchedOnce) {
