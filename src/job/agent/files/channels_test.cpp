@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <climits>
 
 #include "base/random.hpp"
 #include "contract/failure_text.hpp"
 #include "objects/memory.hpp"
+#include "objects/testing/damaged_objects.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 #include "os/temporary_directory.hpp"
@@ -200,6 +202,42 @@ TEST_F(DownloadTest, LargeObjectsAreFetchedInParts) {
   const auto done = download(channel_of("s3://data/in/"));
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_TRUE(*os::read_file(path, 256 << 20) == content);
+}
+
+TEST_F(DownloadTest, ADamagedObjectIsFetchedOnceMore) {
+  objects::DamagedObjects damaged(*objects_);
+  const auto fetched = [&](const std::string& key, uint64_t bytes,
+                           const char* algorithm) -> Result<bool> {
+    objects::PutOptions options;
+    options.checksums[algorithm] = "";
+    const std::string content(bytes, 'c');
+    const auto info = TRY(objects::write_all(*objects_, "data", key, content, options));
+    const auto tree = TRY(Tree::open(directory_.path()));
+    damaged.gets = 0;
+    TRY(fetch_all(damaged, {{"data", key, key, bytes, info.etag}}, tree, interruption_));
+    return TRY(os::read_file(directory_.path() + "/" + key, 256 << 20)) == content;
+  };
+  for (const char* algorithm : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}) {
+    damaged.damaged = 1;
+    EXPECT_TRUE(*fetched("whole", 300'000, algorithm)) << algorithm;
+    EXPECT_EQ(damaged.gets, 2);
+    damaged.damaged = INT_MAX;
+    const auto failed = fetched("whole", 300'000, algorithm);
+    ASSERT_FALSE(failed) << algorithm;
+    EXPECT_TRUE(failed.error().is(objects::Fault::bytes_damaged));
+    EXPECT_EQ(damaged.gets, 2);
+  }
+  for (const char* algorithm : {"crc32c", "crc64nvme"}) {
+    damaged.damaged = 1;
+    EXPECT_TRUE(*fetched("pieces", kPieceBytes + 5, algorithm)) << algorithm;
+    EXPECT_EQ(damaged.gets, 4);
+    damaged.damaged = INT_MAX;
+    const auto failed = fetched("pieces", kPieceBytes + 5, algorithm);
+    ASSERT_FALSE(failed) << algorithm;
+    EXPECT_TRUE(failed.error().is(objects::Fault::bytes_damaged));
+    EXPECT_EQ(failed.error().message.find("key 'pieces': the bytes do not match"), 0u)
+        << failed.error().message;
+  }
 }
 
 TEST_F(DownloadTest, EndsAtAnInterruption) {

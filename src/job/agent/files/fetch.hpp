@@ -3,10 +3,12 @@
 //
 // Uses kFetchesMax buffers of memory, for objects of any size. All parts of an object are of one
 // version: if the object was replaced meanwhile, the error is unavailable, and the caller lists
-// again.
+// again. Bytes are compared with the object's checksum: a whole object with any, one that is
+// fetched in parts with a CRC of all its bytes. An object whose bytes differ is fetched once more.
 //
 // Threads: fetch_all() starts up to kFetchesMax threads and joins them. Errors: the object store's,
-// those of files, cancelled: interrupted; the first one, naming its key.
+// those of files, cancelled: interrupted, corrupt (bytes_damaged): the bytes differed twice; the
+// first one, naming its key.
 #pragma once
 
 #include <cstdint>

@@ -7,12 +7,14 @@
 #include "agent/files/tree.hpp"
 #include "agent/steps.hpp"
 #include "contract/entry.hpp"
+#include "objects/verifier.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::agent {
 namespace {
 
 constexpr const char* kCode = "code";
+constexpr size_t kRestBufferBytes = 64 << 10;
 
 Source source_of(const os::File& file) {
   return [&file](std::span<char> buffer) -> Result<size_t> {
@@ -24,6 +26,14 @@ Source source_of(const os::File& file) {
   };
 }
 
+Result<void> read_rest(objects::Reader& reader, const Interruption& interruption) {
+  std::vector<char> buffer(kRestBufferBytes);
+  do {
+    TRY(interruption.check());
+  } while (TRY(reader.read(buffer)) > 0);
+  return {};
+}
+
 Result<void> fetch(StepContext& context, const std::string& archive) {
   TRY(os::remove_all(context.ml(kCode)));  // from a try that an outage of the store ended
   const auto directory = TRY(context.ml_tree->make(kCode));
@@ -33,8 +43,13 @@ Result<void> fetch(StepContext& context, const std::string& archive) {
   }
   const auto location = TRY(objects::parse_s3_uri(archive));
   const auto reader = TRY(context.world.objects.get(location.bucket, location.key));
-  return unpack_sources([&](std::span<char> buffer) { return reader->read(buffer); }, directory,
-                        context.interruption);
+  auto unpacked = unpack_sources([&](std::span<char> buffer) { return reader->read(buffer); },
+                                 directory, context.interruption);
+  // The end of the object may not be needed for that, but it is compared with its checksum, which
+  // also tells a damaged transfer from a broken archive.
+  if (unpacked || unpacked.error().kind == Kind::corrupt)
+    TRY(read_rest(*reader, context.interruption));
+  return unpacked;
 }
 
 // Makes a separate directory, which the container's first process can read and empty as any user.
@@ -76,11 +91,13 @@ std::optional<Failure> fetch_sources(StepContext& context) {
   const auto archive = source_archive(order.spec);
   const auto listed = os::list_directory(context.ml(kCode));
   if (!archive.empty() && (!listed || listed->empty())) {
-    auto done = with_store(context, "the sources", [&] { return fetch(context, archive); });
+    auto done = with_store(context, "the sources", [&] {
+      return objects::repeat_if_damaged([&] { return fetch(context, archive); });
+    });
     if (!done) {
       const std::string doing = "The source directory " + archive + " cannot be used";
       // A broken archive is the user's fault, not the store's.
-      if (done.error().kind == Kind::corrupt)
+      if (done.error().kind == Kind::corrupt && !done.error().is(objects::Fault::bytes_damaged))
         return Failure{domain::Fault::client, doing + ": " + done.error().message};
       return failure_of(done.error(), doing);
     }
