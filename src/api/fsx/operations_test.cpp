@@ -194,6 +194,30 @@ TEST(FileSystems, WaitForAStoreThatDoesNotAnswer) {
   EXPECT_EQ(world.file(id, "broken/1"), "text");
 }
 
+TEST(FileSystems, FetchADamagedObjectOnceMore) {
+  FsxWorld world;
+  world.put("fine", "text");
+  world.put("damaged/1", "longer text");
+  const auto created_with = [&](int damaged) {
+    world.store_of_objects.damaged = damaged;
+    const auto id = world.create(world.request("s3://data"));
+    world.wait_for([&] {
+      world.clock.advance(10s);
+      world.all.wake();
+      return world.describe(id).lifecycle != "CREATING";
+    });
+    return id;
+  };
+  const auto again = created_with(1);
+  EXPECT_EQ(world.describe(again).lifecycle, "AVAILABLE");
+  EXPECT_EQ(world.file(again, "damaged/1"), "longer text");
+  const auto failed = world.describe(created_with(1'000'000));
+  EXPECT_EQ(failed.lifecycle, "FAILED");
+  EXPECT_NE(failed.failure_details->message->find("the bytes do not match the object's checksum"),
+            std::string::npos)
+      << *failed.failure_details->message;
+}
+
 TEST(FileSystems, FailIfAnObjectIsAlwaysTruncated) {
   FsxWorld world;
   world.put("fine", "text");

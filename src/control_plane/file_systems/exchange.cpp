@@ -6,6 +6,7 @@
 #include "base/arithmetic.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "objects/verifier.hpp"
 #include "os/parallel.hpp"
 
 namespace trainyard::file_systems {
@@ -100,6 +101,7 @@ Result<void> for_each_file(const Exchange& exchange, Tally& tally, size_t count,
       }
       if (ends_exchange(done.error())) return done;
       if (done.error().kind == Kind::unavailable && tried < kTriesMax) continue;
+      if (tried == 1 && objects::is_damaged(done.error())) continue;
       if (done.error().kind == Kind::unavailable && exchange.waits_for_store) return done;
       tally.fail({path_of(i), code_of(done.error()), done.error().message});
       return {};

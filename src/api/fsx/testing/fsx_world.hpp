@@ -20,6 +20,7 @@
 #include "file_systems/loop.hpp"
 #include "fsx/operations.hpp"
 #include "objects/forwarding.hpp"
+#include "objects/testing/damaged_objects.hpp"
 #include "operations/testing/operation_caller.hpp"
 #include "os/files.hpp"
 #include "shapes/fsx.hpp"
@@ -45,12 +46,13 @@ class CutReader final : public objects::Reader {
   bool cut_ = false;
 };
 
-// BrokenObjects fails, delays, denies or truncates reads of keys, by the keys' prefixes.
+// BrokenObjects fails, delays, denies, truncates or damages reads of keys, by the keys' prefixes.
 class BrokenObjects final : public objects::ForwardingObjects {
  public:
   using ForwardingObjects::ForwardingObjects;
   std::atomic<bool> broken{false};
   std::atomic<bool> held{false};
+  std::atomic<int> damaged{0};  // the number of further bodies to damage
   Result<std::unique_ptr<objects::Reader>> get(const std::string& bucket, const std::string& key,
                                                std::optional<objects::Range> range) override {
     if (broken && key.starts_with("broken/")) return unavailable("503 Slow Down");
@@ -59,7 +61,10 @@ class BrokenObjects final : public objects::ForwardingObjects {
     if (key.starts_with("cut/"))
       return std::unique_ptr<objects::Reader>(
           std::make_unique<CutReader>(TRY(ForwardingObjects::get(bucket, key, range))));
-    return ForwardingObjects::get(bucket, key, range);
+    auto reader = TRY(ForwardingObjects::get(bucket, key, range));
+    if (key.starts_with("damaged/") && damaged-- > 0)
+      reader = std::make_unique<objects::FlippingReader>(std::move(reader));
+    return objects::verified(std::move(reader), "GET s3://" + bucket + "/" + key);
   }
 };
 
@@ -114,7 +119,9 @@ struct FsxWorld : OperationsWorld {
     loop.emplace(all, store_of_objects, clock);
   }
   void put(const std::string& key, const std::string& text = "x") {
-    EXPECT_TRUE(objects::write_all(*objects, "data", key, text));
+    objects::PutOptions options;
+    options.checksums["crc64nvme"] = "";
+    EXPECT_TRUE(objects::write_all(*objects, "data", key, text, options));
   }
   std::string object(const std::string& key) {
     const auto text = objects::read_all(*objects, "data", key, 1 << 20);
