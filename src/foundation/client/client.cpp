@@ -14,13 +14,13 @@
 namespace trainyard::client {
 namespace {
 
-enum class Protocol { json, path, query };
+enum class Protocol { json, path, query, ec2 };
 
 struct ServiceNames {
   const char* scope;  // the service name in the signature's scope
   Protocol protocol;
   const char* target = "";   // json: prefix of the operation's name in X-Amz-Target
-  const char* version = "";  // query: version of the API
+  const char* version = "";  // query, ec2: version of the API
 };
 
 ServiceNames names_of(Service service) {
@@ -39,6 +39,8 @@ ServiceNames names_of(Service service) {
       return {"iam", Protocol::query, "", "2010-05-08"};
     case Service::sts:
       return {"sts", Protocol::query, "", "2011-06-15"};
+    case Service::ec2:
+      return {"ec2", Protocol::ec2, "", "2016-11-15"};
   }
   return {"", Protocol::json};
 }
@@ -50,9 +52,16 @@ const char* content_type_of(Protocol protocol) {
     case Protocol::path:
       return "application/json";
     case Protocol::query:
+    case Protocol::ec2:
       return "application/x-www-form-urlencoded; charset=utf-8";
   }
   return "";
+}
+
+Result<Json> decode(Protocol protocol, const std::string& body) {
+  if (protocol == Protocol::query) return query_answer(body);
+  if (protocol == Protocol::ec2) return ec2_answer(body);
+  return parse_json(body);
 }
 
 class SignedClient final : public Client {
@@ -69,7 +78,7 @@ class SignedClient final : public Client {
 
   Result<Json> call(Service service, std::string_view operation, const Json& input) override {
     const ServiceNames names = names_of(service);
-    const bool query = names.protocol == Protocol::query;
+    const bool query = names.protocol == Protocol::query || names.protocol == Protocol::ec2;
     const std::string path = names.protocol == Protocol::path ? "/v1/" + to_lower(operation) : "/";
     const std::string body = query ? query_body(operation, names.version, input) : dump(input);
     Duration pause = settings_.first_pause;
@@ -85,8 +94,7 @@ class SignedClient final : public Client {
       auto answer = curl_.post(settings_.endpoint + path, headers, body);
       if (answer && answer->status < 300) {
         if (trim(answer->body).empty()) return Json::object();
-        auto decoded = query ? query_answer(answer->body) : parse_json(answer->body);
-        return std::move(decoded).in("the answer to " + std::string(operation));
+        return decode(names.protocol, answer->body).in("the answer to " + std::string(operation));
       }
       Error error = answer ? error_of(*answer, operation)
                            : std::move(answer).error().in("calling " + settings_.endpoint);
@@ -182,7 +190,9 @@ Error error_of(const Answer& answer, std::string_view operation) {
   std::string code, message;
   if (answer.body.starts_with('<')) {
     const auto xml = parse_xml(answer.body);
-    if (const XmlElement* error = xml ? xml->child("Error") : nullptr) {
+    const XmlElement* errors = xml ? xml->child("Errors") : nullptr;  // of EC2
+    if (!errors && xml) errors = &*xml;
+    if (const XmlElement* error = errors ? errors->child("Error") : nullptr) {
       code = error->text_of("Code");
       message = error->text_of("Message");
     }

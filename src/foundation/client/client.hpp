@@ -1,6 +1,6 @@
 // Calls the API of a Trainyard or AWS server with signed requests. It supports AWS's JSON
-// protocols, the REST protocol of Batch, and the query protocol of IAM and STS, whose answers are
-// converted to JSON (query.hpp).
+// protocols, the REST protocol of Batch, and the query protocol of IAM, STS and EC2, whose answers
+// are converted to JSON (query.hpp). Lists in EC2's requests are not supported.
 //
 // Repeatable calls are retried after connection errors and 5xx, with growing pauses, so that a
 // client that watches a job survives a restart of the server.
@@ -35,7 +35,7 @@ struct Settings {
 };
 
 // The called service.
-enum class Service { sagemaker, logs, cloudwatch, trainyard, batch, iam, sts };
+enum class Service { sagemaker, logs, cloudwatch, trainyard, batch, iam, sts, ec2 };
 
 // Describes the shell to open.
 struct ShellRequest {

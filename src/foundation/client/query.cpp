@@ -9,21 +9,23 @@ namespace trainyard::client {
 namespace {
 
 constexpr std::string_view kItem = "member";
+constexpr std::string_view kEc2Item = "item";
 
 std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : dump(value);
 }
 
-Json json_of(const XmlElement& element) {
+// `item`: the name of the elements of lists.
+Json json_of(const XmlElement& element, std::string_view item) {
   if (element.children.empty()) return element.text;
   const bool list = std::ranges::all_of(
-      element.children, [](const XmlElement& child) { return child.name == kItem; });
+      element.children, [&](const XmlElement& child) { return child.name == item; });
   Json json = list ? Json::array() : Json::object();
   for (const XmlElement& child : element.children) {
     if (list)
-      json.push_back(json_of(child));
+      json.push_back(json_of(child, item));
     else
-      json[child.name] = json_of(child);
+      json[child.name] = json_of(child, item);
   }
   return json;
 }
@@ -50,10 +52,15 @@ Result<Json> query_answer(std::string_view body) {
   const XmlElement answer = TRY(parse_xml(body));
   for (const XmlElement& part : answer.children)
     if (part.name.ends_with("Result")) {
-      Json result = json_of(part);
+      Json result = json_of(part, kItem);
       return result.is_object() ? std::move(result) : Json::object();
     }
   return Json::object();
+}
+
+Result<Json> ec2_answer(std::string_view body) {
+  Json answer = json_of(TRY(parse_xml(body)), kEc2Item);
+  return answer.is_object() ? std::move(answer) : Json::object();
 }
 
 Json items_of(const Json& answer, const char* name) {

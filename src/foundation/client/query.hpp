@@ -1,4 +1,5 @@
-// Encodes requests of AWS's query protocol (IAM) and decodes its XML answers.
+// Encodes requests of AWS's query protocol (IAM) and decodes its XML answers, and those of EC2's
+// variant of it.
 //
 // Threads: pure. Errors: invalid, for an answer that is not XML.
 #pragma once
@@ -17,6 +18,10 @@ std::string query_body(std::string_view operation, std::string_view version, con
 // Returns the result as JSON. An element that contains elements is an object, or a list if they are
 // named `member`. Any other element is a text, so an empty list is "".
 Result<Json> query_answer(std::string_view body);
+
+// Does the same for EC2, whose answers have the result in the root element, and name the elements
+// of lists `item`.
+Result<Json> ec2_answer(std::string_view body);
 
 // Returns the items of the list `name` of such an answer; an empty list if it is absent or empty.
 Json items_of(const Json& answer, const char* name);

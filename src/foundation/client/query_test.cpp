@@ -43,6 +43,34 @@ TEST(Query, ConvertsAnswersWithoutAResultToEmptyObjects) {
   EXPECT_EQ(query_answer("not XML").error().kind, Kind::invalid);
 }
 
+TEST(Query, ConvertsAnswersOfEc2ToJson) {
+  const auto answer = ec2_answer(R"(<?xml version="1.0"?>
+      <DescribeRegionsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">
+        <requestId>1</requestId>
+        <regionInfo>
+          <item><regionName>eu-west-1</regionName></item>
+          <item><regionName>us-east-1</regionName></item>
+        </regionInfo>
+      </DescribeRegionsResponse>)");
+  ASSERT_TRUE(answer) << answer.error().message;
+  const Json regions = items_of(*answer, "regionInfo");
+  ASSERT_EQ(regions.size(), 2u);
+  EXPECT_EQ(regions[1].at("regionName"), "us-east-1");
+  EXPECT_EQ(*ec2_answer("<DescribeRegionsResponse/>"), Json::object());
+  EXPECT_EQ(*ec2_answer("<A><item>1</item></A>"), Json::object());
+  EXPECT_EQ(ec2_answer("not XML").error().kind, Kind::invalid);
+}
+
+TEST(Query, ReadsErrorsOfEc2) {
+  const Error error =
+      error_of({403,
+                "<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>not allowed"
+                "</Message></Error></Errors><RequestID>1</RequestID></Response>"},
+               "DescribeRegions");
+  EXPECT_EQ(error.kind, Kind::denied);
+  EXPECT_EQ(error.message, "not allowed");
+}
+
 TEST(Query, ErrorsKeepTheServersMessageWithTheMatchingKind) {
   const auto error = [](int status, const std::string& code) {
     return error_of({status, "<ErrorResponse><Error><Type>Sender</Type><Code>" + code +
