@@ -259,15 +259,17 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
     return apps::hand_over(server.api, server.objects_endpoint, {key.id, key.secret, user},
                            endpoint);
   };
-  cli::CommandContext context{*client,
-                              *terminal,
-                              style_of(*terminal, Stream::output),
-                              style_of(*terminal, Stream::error),
-                              clock,
-                              open_objects,
-                              variable("TERM"),
-                              hand_over,
-                              arguments.value("--data")};
+  cli::CommandContext context{
+      *client,
+      *terminal,
+      style_of(*terminal, Stream::output),
+      style_of(*terminal, Stream::error),
+      clock,
+      open_objects,
+      variable("TERM"),
+      hand_over,
+      arguments.value("--data"),
+      [&](client::Settings settings) { return client::open_client(std::move(settings), clock); }};
   return cli::run(context, arguments);
 }
 

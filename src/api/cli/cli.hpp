@@ -49,6 +49,9 @@ struct CommandContext {
       hand_over;
   // --data of the command line, for commands that messages suggest; "" = absent.
   std::string data_directory = {};
+  // Opens a further client, for requests to other regions at the same time.
+  std::function<Result<std::unique_ptr<client::Client>>(client::Settings settings)> open_client =
+      {};
 };
 
 const std::vector<Form>& forms();

@@ -303,6 +303,7 @@ Result<JobView> job_view(const Json& json) {
   job.arn = text_of(json, "Arn");
   job.secondary_status = text_of(json, "SecondaryStatus");
   job.display_name = text_of(json, "DisplayName");
+  job.region = text_of(json, "Region");
   if (const Json* array = member(json, "Array"))
     job.array = ArrayView{integer_of(*array, "Size"), integer_of(*array, "Running"),
                           integer_of(*array, "Succeeded"), integer_of(*array, "Failed")};
@@ -444,6 +445,7 @@ const std::vector<Column>& jobs_columns() {
   static const std::vector<Column> kColumns{
       {.title = "name", .width_min = kJobNameWidthMin, .overflow = Overflow::middle},
       {.title = "id"},  // names of Batch jobs are not unique
+      {.title = "region", .drop = 1},
       {.title = "status", .width_min = kStatusWidthMin, .overflow = Overflow::wrap},
       {.title = "hosts", .width_min = kNameWidthMin, .drop = 5},
       {.title = "age", .right = true, .drop = 2},
@@ -495,6 +497,7 @@ std::string jobs_table(const OutputStyle& style, const std::vector<JobView>& job
         job.started ? duration_text(job.ended.value_or(now) - *job.started) : "";
     rows.push_back({{label_of(job), job.finished() ? Paint::none : Paint::bold},
                     {job.display_name.empty() ? "" : ids[i], Paint::dim},
+                    {job.region},
                     {status_text(job), paint_of_job(job)},
                     {hosts_text(job)},
                     {job.created ? duration_text(now - *job.created) : "", Paint::dim},

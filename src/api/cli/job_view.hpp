@@ -79,6 +79,7 @@ struct MetricView {
 struct JobView {
   std::string name, arn, status, secondary_status;
   std::string display_name;        // of a Batch job: its name; `name` is its id
+  std::string region;              // set in lists of several regions only
   std::optional<ArrayView> array;  // set for arrays
   std::string wait_reason, failure_reason, note, user;
   std::string status_reason;       // of a Batch job: the failed dependency, or why it was cancelled

@@ -5,11 +5,14 @@
 #include <string_view>
 
 #include "base/nearest.hpp"
+#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "cli/activity_view.hpp"
 #include "cli/commands.hpp"
 #include "cli/cost_view.hpp"
 #include "cli/top_view.hpp"
+#include "cli/views/region_view.hpp"
+#include "os/parallel.hpp"
 
 namespace trainyard::cli {
 namespace {
@@ -22,6 +25,9 @@ constexpr int64_t kJobsMax = 10'000;   // far more than a person can read
 constexpr Duration kWatchInterval = 2s;
 constexpr Duration kTopInterval = 5s;  // metrics change each minute, states at any time
 constexpr int64_t kTopJobsMax = 50;    // jobs whose hosts are shown
+// After this time the jobs of a region are missing. It is longer than the 5 s in which a server
+// notices that it cannot connect to another region's server.
+constexpr Duration kRegionLimit = 10s;
 constexpr const char* kStatuses[] = {"InProgress", "Completed", "Failed", "Stopping", "Stopped"};
 
 Result<std::string> status_named(const std::string& typed) {
@@ -34,15 +40,19 @@ Result<std::string> status_named(const std::string& typed) {
 }
 
 // Fetches jobs page by page, up to `jobs_max`.
-Result<Json> fetch_jobs(CommandContext& context, Json question, int64_t jobs_max) {
+Result<Json> fetch_jobs(client::Client& client, Json question, int64_t jobs_max,
+                        const std::function<Result<void>()>& check_time = ok) {
   Json all = Json::array();
   while (int64_t(all.size()) < jobs_max) {
+    TRY(check_time());
     question["MaxResults"] = std::min(kPageJobsMax, jobs_max - int64_t(all.size()));
-    const Json page = TRY(context.client.call(Service::trainyard, "ListJobs", question));
-    for (const Json& job : page.value("Jobs", Json::array())) all.push_back(job);
-    const std::string next = page.value("NextToken", "");
-    if (next.empty()) break;
-    question["NextToken"] = next;
+    const Json page = TRY(client.call(Service::trainyard, "ListJobs", question));
+    if (!page.is_object()) return invalid("the answer to ListJobs is not an object");
+    if (const auto jobs = page.find("Jobs"); jobs != page.end() && jobs->is_array())
+      all.insert(all.end(), jobs->begin(), jobs->end());
+    const auto next = page.find("NextToken");
+    if (next == page.end() || !next->is_string() || *next == "") break;
+    question["NextToken"] = *next;
   }
   return Json{{"Jobs", std::move(all)}};
 }
@@ -61,6 +71,71 @@ Result<Json> question_of(CommandContext& context, const Arguments& arguments) {
     if (equals != std::string::npos) question["TagValueEquals"] = tag.substr(equals + 1);
   }
   return question;
+}
+
+// Fetches the jobs of one region, once and within twice kRegionLimit. `settings`: those of the
+// context's client.
+Result<Json> fetch_region(CommandContext& context, client::Settings settings,
+                          const std::string& region, const Json& question, int64_t jobs_max) {
+  settings.region = region;
+  settings.attempts_max = 1;
+  settings.answer_limit = kRegionLimit;
+  const auto client = TRY(context.open_client(std::move(settings)));
+  const auto deadline = context.clock.monotonic() + kRegionLimit;
+  Json answer = TRY(fetch_jobs(*client, question, jobs_max, [&]() -> Result<void> {
+    if (context.clock.monotonic() < deadline) return {};
+    return unavailable("timed out after " + std::to_string(kRegionLimit / 1s) + " s");
+  }));
+  // An invalid answer is the fault of this region, not of the list.
+  if (auto jobs = job_views(answer); !jobs) return std::move(jobs).error();
+  return answer;
+}
+
+// Queries all regions at the same time.
+Result<std::vector<RegionJobs>> fetch_all_regions(CommandContext& context, const Json& question,
+                                                  int64_t jobs_max) {
+  const Json listed = TRY(context.client.call(Service::ec2, "DescribeRegions", Json::object())
+                              .in("listing the regions"));
+  std::vector<RegionJobs> regions;
+  const std::vector<std::string> names = TRY(region_names(listed));
+  for (const std::string& name : names) regions.push_back({name, Json::object()});
+  const client::Settings settings = context.client.settings();
+  TRY(os::for_each_in_parallel(regions.size(), kRegionsMax, [&](size_t i) -> Result<void> {
+    regions[i].answer = fetch_region(context, settings, names[i], question, jobs_max);
+    return {};
+  }));
+  return regions;
+}
+
+Result<std::string> format_jobs(CommandContext& context, const Arguments& arguments,
+                                const Json& answer) {
+  if (arguments.has("--json")) return dump(answer, 2) + "\n";
+  const auto jobs = TRY(job_views(answer));
+  if (jobs.empty()) return std::string("no jobs\n");
+  return jobs_table(context.style, jobs, context.clock.now());
+}
+
+// Prints the jobs of all regions. While it watches, the regions without an answer are named below
+// the jobs, so that they do not disturb the screen.
+Result<int> jobs_of_all_regions(CommandContext& context, const Arguments& arguments,
+                                int64_t jobs_max) {
+  std::vector<RegionJobs> regions;
+  const auto page = [&]() -> Result<std::string> {
+    regions = TRY(fetch_all_regions(context, TRY(question_of(context, arguments)), jobs_max));
+    return format_jobs(context, arguments, merge_regions(regions, size_t(jobs_max)));
+  };
+  if (arguments.has("--watch"))
+    return redraw(context, kWatchInterval, [&]() -> Result<Frame> {
+      const std::string text = TRY(page());
+      return Frame{text + (arguments.has("--json") ? "" : missing_regions_text(regions))};
+    });
+  const std::string text = TRY(page());
+  context.terminal.write_error(missing_regions_text(regions));
+  if (std::ranges::none_of(regions, [](const RegionJobs& one) { return bool(one.answer); }))
+    return unavailable("no region lists its jobs: " + counted(regions.size(), "region") +
+                       " queried");
+  TRY(context.terminal.write(text));
+  return 0;
 }
 
 Result<Json> described_by_service(CommandContext& context, const FoundJob& found) {
@@ -121,12 +196,11 @@ Result<int> jobs_command(CommandContext& context, const Arguments& arguments) {
   if (jobs_max < 1 || jobs_max > kJobsMax)
     return invalid("--max must be between 1 and " + std::to_string(kJobsMax) + ", not " +
                    std::to_string(jobs_max));
+  if (arguments.has("--all-regions")) return jobs_of_all_regions(context, arguments, jobs_max);
   const auto page = [&]() -> Result<Frame> {
-    const Json answer = TRY(fetch_jobs(context, TRY(question_of(context, arguments)), jobs_max));
-    if (arguments.has("--json")) return Frame{dump(answer, 2) + "\n"};
-    const auto jobs = TRY(job_views(answer));
-    if (jobs.empty()) return Frame{"no jobs\n"};
-    return Frame{jobs_table(context.style, jobs, context.clock.now())};
+    const Json answer =
+        TRY(fetch_jobs(context.client, TRY(question_of(context, arguments)), jobs_max));
+    return Frame{TRY(format_jobs(context, arguments, answer))};
   };
   if (arguments.has("--watch")) return redraw(context, kWatchInterval, page);
   TRY(context.terminal.write(TRY(page()).text));
@@ -150,8 +224,8 @@ Result<int> top_command(CommandContext& context, const Arguments& arguments) {
   const auto page = [&]() -> Result<Frame> {
     std::vector<JobView> jobs, listed;
     if (only.empty())
-      listed =
-          TRY(job_views(TRY(fetch_jobs(context, {{"StatusEquals", "InProgress"}}, kTopJobsMax))));
+      listed = TRY(job_views(
+          TRY(fetch_jobs(context.client, {{"StatusEquals", "InProgress"}}, kTopJobsMax))));
     else
       listed.push_back(TRY(fetch_job(context, only)));
     for (const JobView& job : listed) {

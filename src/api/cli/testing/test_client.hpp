@@ -15,9 +15,8 @@ namespace trainyard::cli {
 class ScriptedClient final : public client::Client {
  public:
   using Script = std::function<Result<Json>(const std::string& operation, const Json& input)>;
-  explicit ScriptedClient(Script script) : script_(std::move(script)) {
-    settings_.region = "eu-west-1";
-  }
+  explicit ScriptedClient(Script script, client::Settings settings = {.region = "eu-west-1"})
+      : script_(std::move(script)), settings_(std::move(settings)) {}
   Result<Json> call(client::Service, std::string_view operation, const Json& input) override {
     calls.emplace_back(operation);
     return script_(std::string(operation), input);
