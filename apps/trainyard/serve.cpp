@@ -514,7 +514,7 @@ class Server {
     auto settings = TRY(kubernetes_settings_of(config_, TRY(data_->sealing_key(random_)), random_));
     settings.why_not = [this] { return role_->why_not(); };
     return launch::make_kubernetes(settings,
-                                   TRY(open_kubernetes(*config_.kubernetes, settings.jobs)))
+                                   TRY(open_kubernetes(*config_.kubernetes, settings.jobs, clock_)))
         .in("preparing to launch jobs by Kubernetes");
   }
 

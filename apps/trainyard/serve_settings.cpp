@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/text.hpp"
+#include "launch/kubernetes/exec_credentials.hpp"
 #include "launch/kubernetes/rest.hpp"
 #include "launch/slurm/command_line.hpp"
 #include "launch/slurm/rest.hpp"
@@ -91,9 +92,8 @@ Result<launch::KubernetesAccess> kubernetes_access(const config::Kubernetes& kub
                                           variable("KUBERNETES_SERVICE_PORT"), read_small_file);
   const std::string text =
       TRY(read_small_file(kubernetes.kubeconfig).in("reading kubernetes.kubeconfig"));
-  return launch::read_kubeconfig(text, kubernetes.context,
-                                 std::filesystem::path(kubernetes.kubeconfig).parent_path(),
-                                 read_small_file)
+  const auto directory = std::filesystem::absolute(kubernetes.kubeconfig).parent_path();
+  return launch::read_kubeconfig(text, kubernetes.context, directory, read_small_file)
       .in(kubernetes.kubeconfig);
 }
 
@@ -239,9 +239,14 @@ Result<launch::KubernetesSettings> kubernetes_settings_of(const config::Config& 
 }
 
 Result<std::unique_ptr<launch::Kubernetes>> open_kubernetes(
-    const config::Kubernetes& kubernetes, const launch::KubernetesJobSettings& jobs) {
+    const config::Kubernetes& kubernetes, const launch::KubernetesJobSettings& jobs, Clock& clock) {
   auto access = TRY(kubernetes_access(kubernetes));
-  auto send = launch::send_by_curl(access.identity);
+  const auto open = [](const launch::RestIdentity& identity) {
+    return launch::send_by_curl(identity);
+  };
+  auto send = access.plugin ? launch::send_with_plugin(*access.plugin, access.identity.ca, open,
+                                                       os::run, clock)
+                            : open(access.identity);
   return launch::kubernetes_by_rest(std::move(access), jobs.name_space, jobs.mark, std::move(send),
                                     read_small_file);
 }

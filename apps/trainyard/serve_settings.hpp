@@ -91,9 +91,10 @@ Result<std::unique_ptr<launch::Slurm>> open_slurm(const config::Slurm& slurm, Cl
 Result<launch::KubernetesSettings> kubernetes_settings_of(const config::Config& config,
                                                           const std::string& sealing_key,
                                                           Random& random);
-// Opens Kubernetes through its REST API. Errors: those of the kubeconfig or service account.
+// Opens Kubernetes through its REST API. `clock` outlives the result. Errors: those of the
+// kubeconfig or service account.
 Result<std::unique_ptr<launch::Kubernetes>> open_kubernetes(
-    const config::Kubernetes& kubernetes, const launch::KubernetesJobSettings& jobs);
+    const config::Kubernetes& kubernetes, const launch::KubernetesJobSettings& jobs, Clock& clock);
 // Returns the address by which agents on a cluster's nodes, or in its pods, reach this server.
 std::string server_address_of(const config::Config& config, const Listening& listening);
 

@@ -124,12 +124,13 @@ Finding examine_slurm(const config::Slurm& slurm) {
 
 // Makes the same checks for Kubernetes.
 Finding examine_kubernetes(const config::Kubernetes& kubernetes) {
+  os::MachineClock clock;
   launch::KubernetesJobSettings jobs;
   jobs.placement = kubernetes.placement;
   jobs.of_queues = kubernetes.of_queues;
   jobs.of_instance_types = kubernetes.of_instance_types;
   const auto nodes = [&]() -> Result<std::vector<launch::KubernetesNode>> {
-    return TRY(open_kubernetes(kubernetes, jobs))->nodes();
+    return TRY(open_kubernetes(kubernetes, jobs, clock))->nodes();
   }();
   if (!nodes) return {State::missing, "Kubernetes", nodes.error().message, ""};
   const size_t usable = launch::machines_of(*nodes, launch::placements_of(jobs), {}).size();

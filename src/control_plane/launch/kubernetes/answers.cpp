@@ -290,7 +290,7 @@ Result<void> check_kubernetes_answer(int status, std::string_view body) {
   switch (status) {
     case 401:
       return denied("Kubernetes does not know the caller: " + message +
-                    ": check the certificate or token of kubernetes.kubeconfig");
+                    ": check the credentials of kubernetes.kubeconfig");
     case 403:
       // Quotas also reject with 403.
       if (message.find("exceeded quota") != std::string::npos)

@@ -10,6 +10,9 @@ namespace {
 constexpr const char* kConvert =
     "`kubectl config view --raw --minify -o json` writes one that can be read";
 
+// The extension of a kubeconfig's cluster with settings for exec plugins.
+constexpr const char* kExecExtension = "client.authentication.k8s.io/exec";
+
 // Returns the object `kind` of the list's entry with that name.
 Result<const Json*> named(const Json& config, const char* list, const char* kind,
                           const std::string& name) {
@@ -54,18 +57,39 @@ Result<void> read_cluster(const Json& cluster, const std::string& directory,
   return {};
 }
 
-Result<void> read_user(const Json& user, const std::string& directory, const ReadFile& read_file,
-                       KubernetesAccess& access) {
+// Returns the cluster as an exec plugin gets it.
+Json cluster_for_plugin(const Json& cluster, const KubernetesAccess& access) {
+  Json out = {{"server", json_text(cluster, "server")}};
+  if (!access.identity.ca.empty())
+    out["certificate-authority-data"] = to_base64(access.identity.ca);
+  for (const Json& extension : json_list(cluster, "extensions"))
+    if (json_text(extension, "name") == kExecExtension)
+      out["config"] = json_member(extension, "extension");
+  return out;
+}
+
+// Requires: the access has the cluster's members.
+Result<void> read_user(const Json& user, const Json& cluster, const std::string& directory,
+                       const ReadFile& read_file, KubernetesAccess& access) {
   access.token = json_text(user, "token");
   access.token_file = json_text(user, "tokenFile");
   access.identity.certificate = TRY(pem_of(user, "client-certificate", directory, read_file));
   access.identity.key = TRY(pem_of(user, "client-key", directory, read_file));
   if (access.identity.certificate.empty() != access.identity.key.empty())
     return invalid("the kubeconfig's user needs both a client-certificate and a client-key");
-  if (access.token.empty() && access.token_file.empty() && access.identity.certificate.empty())
+  const bool fixed =
+      !access.token.empty() || !access.token_file.empty() || !access.identity.certificate.empty();
+  if (const Json& exec = json_member(user, "exec"); !exec.is_null()) {
+    if (fixed)
+      return invalid(
+          "the kubeconfig's user has exec and also a token or a client-certificate: remove one of "
+          "them");
+    access.plugin = TRY(read_exec_plugin(exec, cluster_for_plugin(cluster, access), directory));
+  } else if (!fixed) {
     return invalid(
-        "the kubeconfig's user has neither a token nor a client-certificate; exec plugins, auth "
-        "providers and passwords are not supported: create a service account for this server");
+        "the kubeconfig's user has no token, client-certificate or exec; auth providers and "
+        "passwords are not supported: create a service account for this server");
+  }
   return {};
 }
 
@@ -83,9 +107,9 @@ Result<KubernetesAccess> read_kubeconfig(std::string_view text, const std::strin
   const Json& chosen = *TRY(named(config, "contexts", "context", name));
   KubernetesAccess access;
   access.name_space = json_text(chosen, "namespace");
-  TRY(read_cluster(*TRY(named(config, "clusters", "cluster", json_text(chosen, "cluster"))),
-                   directory, read_file, access));
-  TRY(read_user(*TRY(named(config, "users", "user", json_text(chosen, "user"))), directory,
+  const Json& cluster = *TRY(named(config, "clusters", "cluster", json_text(chosen, "cluster")));
+  TRY(read_cluster(cluster, directory, read_file, access));
+  TRY(read_user(*TRY(named(config, "users", "user", json_text(chosen, "user"))), cluster, directory,
                 read_file, access));
   return access;
 }

@@ -1,7 +1,7 @@
 // Reads the address and credentials for an API server: from a kubeconfig in JSON, or from the
 // service account of the pod in which this server runs.
 //
-// A kubeconfig in YAML is rejected, with the command that converts it. So are exec plugins,
+// A kubeconfig in YAML is rejected, with the command that converts it. So are auth providers,
 // passwords, proxies, and settings that skip the check of the server's certificate.
 //
 // Threads: pure, except for reading files. Errors: invalid (with the member and the remedy), and
@@ -9,10 +9,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
+#include "launch/kubernetes/exec_plugin.hpp"
 #include "launch/rest_request.hpp"
 
 namespace trainyard::launch {
@@ -25,7 +27,8 @@ struct KubernetesAccess {
   RestIdentity identity;
   std::string token;       // a bearer token; "": none
   std::string token_file;  // read again for each request, since it may be renewed; "": none
-  std::string name_space;  // the context's, or the service account's; "": "default"
+  std::optional<ExecPlugin> plugin = {};  // prints token or client certificate; then these are ""
+  std::string name_space;                 // the context's, or the service account's; "": "default"
 };
 
 // Returns the content of the file.

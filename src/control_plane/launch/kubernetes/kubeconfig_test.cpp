@@ -64,13 +64,34 @@ TEST(Kubeconfig, HasCertificatesAsDataOrFiles) {
   }
 }
 
+TEST(Kubeconfig, HasAnExecPlugin) {
+  const Json exec = {{"apiVersion", "client.authentication.k8s.io/v1"},
+                     {"command", "bin/plugin"},
+                     {"provideClusterInfo", true}};
+  const Json extensions = {
+      {{"name", "other"}, {"extension", {{"audience", "none"}}}},
+      {{"name", "client.authentication.k8s.io/exec"}, {"extension", {{"audience", "lab"}}}}};
+  const auto access = read(kubeconfig({{"exec", exec}}, {{"extensions", extensions}}));
+  ASSERT_TRUE(access) << access.error().message;
+  ASSERT_TRUE(access->plugin);
+  EXPECT_EQ(access->plugin->command, "/etc/trainyard/bin/plugin");
+  const Json cluster = {{"server", "https://10.0.0.1:6443/"},
+                        {"certificate-authority-data", to_base64("CA")},
+                        {"config", {{"audience", "lab"}}}};
+  EXPECT_EQ(parse_json(access->plugin->info).value()["spec"]["cluster"], cluster);
+  EXPECT_FALSE(read(kubeconfig({{"token", "secret"}, {"exec", nullptr}}))->plugin);
+}
+
 TEST(Kubeconfig, RejectsUnsupportedSettingsWithAnExplanation) {
   EXPECT_NE(message_of(read_kubeconfig("apiVersion: v1\n", "", "/", file_content))
                 .find("kubectl config view --raw --minify -o json"),
             std::string::npos);
   const Json token = {{"token", "secret"}};
   for (const auto& [config, expected] :
-       {std::pair(kubeconfig({{"exec", {{"command", "aws"}}}}), "exec plugins"),
+       {std::pair(kubeconfig(Json::object()), "create a service account"),
+        {kubeconfig({{"exec", {{"command", "aws"}}}}), "exec of the kubeconfig's user: apiVersion"},
+        {kubeconfig({{"exec", "aws"}}), "exec of the kubeconfig's user is not an object"},
+        {kubeconfig({{"exec", {{"command", "aws"}}}, {"token", "secret"}}), "remove one of them"},
         {kubeconfig(token, {{"insecure-skip-tls-verify", true}}), "certificate-authority"},
         {kubeconfig(token, {{"proxy-url", "http://proxy"}}), "proxy-url"},
         {kubeconfig(token, {{"server", "http://10.0.0.1"}}), "https://"},

@@ -12,19 +12,15 @@
 // it prints too much.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/random.hpp"
+#include "launch/run_program.hpp"
 #include "launch/slurm/slurm.hpp"
-#include "os/process.hpp"
 
 namespace trainyard::launch {
-
-// Runs a program to its end: os::run(), or a fake in tests.
-using RunProgram = std::function<Result<os::Outcome>(const os::Command&)>;
 
 struct SlurmPrograms {
   std::string config_file = {};         // slurm.conf; "": where Slurm's programs look for it
