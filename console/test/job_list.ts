@@ -47,7 +47,7 @@ test('changed jobs are replaced, added and removed in the order of the server', 
   assert.deepEqual(namesOf(merged([], ['x'], [job('x', 1)], false)), ['x']);
 });
 
-test('a job beyond the last row of a list that goes on is left out', () => {
+test('a job beyond the last row of a list that continues is left out', () => {
   const list = [job('c', 3), job('b', 2)];
   assert.deepEqual(namesOf(merged(list, ['a', 'b'], [job('a', 1), job('b', 2)], true)), ['c', 'b']);
   assert.deepEqual(namesOf(merged(list, ['a'], [job('a', 1)], false)), ['c', 'b', 'a']);

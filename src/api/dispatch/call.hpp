@@ -74,8 +74,8 @@ class CallRecorder {
   void record(const Call& call, int status, std::string_view code);
   // Records the end of a shell. `opened`: by the monotonic clock.
   void record_end_of_shell(const Call& call, std::chrono::nanoseconds opened);
-  // Sets call.resources for the audit log, and returns what the request accesses; nothing if there
-  // is no audit log. Requires: `input` is an input of the call's operation.
+  // Sets call.resources for the audit log, and returns what the request accesses; nothing
+  // without an audit log. Requires: `input` is an input of the call's operation.
   std::optional<Accesses> note_resources(const Call& call, const void* input) const;
   std::string new_request_id() { return ids_.next(); }
 

@@ -46,45 +46,45 @@ class Notifier {
 // anywhere.
 class WaitingJobs {
  public:
-  struct Waiting {
+  struct JobAndReason {
     std::shared_ptr<const domain::Job> job;  // as in the ledger
     schedule::WaitCause cause = {};
     std::string reason;  // as the caller may see it
-    bool operator==(const Waiting&) const = default;
+    bool operator==(const JobAndReason&) const = default;
   };
 
-  std::shared_ptr<const domain::Job> get(Waiting waiting) {
-    const auto number = waiting.job->number;
+  std::shared_ptr<const domain::Job> get(JobAndReason given) {
+    const auto number = given.job->number;
     {
       const MutexLock lock(mutex_);
       const auto found = made_.find(number);
-      if (found != made_.end() && found->second.first == waiting) return found->second.second;
+      if (found != made_.end() && found->second.first == given) return found->second.second;
     }
-    auto made = with_reason(waiting);
+    auto made = with_reason(given);
     const MutexLock lock(mutex_);
     if (made_.size() >= kJobsMax) made_.clear();  // rare, so that choosing a job is not worth it
-    made_.insert_or_assign(number, std::pair(std::move(waiting), made));
+    made_.insert_or_assign(number, std::pair(std::move(given), made));
     return made;
   }
 
  private:
   static constexpr size_t kJobsMax = 256;  // some megabytes at most: jobs are some kilobytes each
 
-  static std::shared_ptr<const domain::Job> with_reason(const Waiting& waiting) {
-    auto job = std::make_shared<domain::Job>(*waiting.job);
+  static std::shared_ptr<const domain::Job> with_reason(const JobAndReason& given) {
+    auto job = std::make_shared<domain::Job>(*given.job);
     std::string& message = job->transitions.back().message;
     if (job->state == domain::JobState::active) {
-      message += "; " + waiting.reason;
+      message += "; " + given.reason;
       return job;
     }
-    const std::string_view code = job->spec.queue ? reconcile::wait_code(waiting.cause) : "";
-    job->wait_reason = code.empty() ? waiting.reason : std::string(code) + " - " + waiting.reason;
-    message = job->attempts.empty() ? waiting.reason : message + "; " + waiting.reason;
+    const std::string_view code = job->spec.queue ? reconcile::wait_code(given.cause) : "";
+    job->wait_reason = code.empty() ? given.reason : std::string(code) + " - " + given.reason;
+    message = job->attempts.empty() ? given.reason : message + "; " + given.reason;
     return job;
   }
 
   Mutex mutex_;
-  std::map<domain::JobNumber, std::pair<Waiting, std::shared_ptr<const domain::Job>>> made_
+  std::map<domain::JobNumber, std::pair<JobAndReason, std::shared_ptr<const domain::Job>>> made_
       GUARDED_BY(mutex_);
 };
 

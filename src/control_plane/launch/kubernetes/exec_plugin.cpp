@@ -163,7 +163,7 @@ Result<ExecCredential> read_exec_credential(std::string_view text, const std::st
   const auto json = parse_json(text);
   // The parser's message quotes the text, which may have a token.
   if (!json || !json->is_object())
-    return corrupt(trim(text).empty() ? "it printed nothing"
+    return corrupt(trim(text).empty() ? "it printed nothing on its standard output"
                                       : "it printed no JSON object of the kind ExecCredential");
   TRY(check_exec_header(*json, api_version));
   const Json& status = json_member(*json, "status");
