@@ -12,7 +12,7 @@ namespace trainyard::apps {
 
 struct Downgraded {
   uint64_t joined = 0;         // objects that were stored as parts
-  uint64_t points = 0;         // of metrics that were converted
+  uint64_t points = 0;         // metrics' points that were converted
   int64_t ledger_version = 0;  // the version of the copy that was put in place
   std::string kept_ledger;     // the path of the replaced ledger
 };

@@ -80,7 +80,7 @@ class JobEvents {
   // Confined to the thread of start().
   std::map<domain::JobNumber, Announced> announced_;
   std::optional<Instant> position_;        // the newest change that was announced
-  bool is_written_ = true;                 // whether the store has the position and all marks
+  bool is_written_ = true;                 // the store has the position and all marks
   std::set<domain::JobNumber> unwritten_;  // jobs whose marks are not stored, or are to be removed
   Instant written_{};
   Instant forgot_{};

@@ -190,7 +190,7 @@ Error error_of(const Answer& answer, std::string_view operation) {
   std::string code, message;
   if (answer.body.starts_with('<')) {
     const auto xml = parse_xml(answer.body);
-    const XmlElement* errors = xml ? xml->child("Errors") : nullptr;  // of EC2
+    const XmlElement* errors = xml ? xml->child("Errors") : nullptr;  // EC2's form
     if (!errors && xml) errors = &*xml;
     if (const XmlElement* error = errors ? errors->child("Error") : nullptr) {
       code = error->text_of("Code");

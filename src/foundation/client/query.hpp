@@ -19,8 +19,8 @@ std::string query_body(std::string_view operation, std::string_view version, con
 // named `member`. Any other element is a text, so an empty list is "".
 Result<Json> query_answer(std::string_view body);
 
-// Does the same for EC2, whose answers have the result in the root element, and name the elements
-// of lists `item`.
+// Does the same for EC2, whose answers have the result in the root element, and in which each
+// element of a list is named `item`.
 Result<Json> ec2_answer(std::string_view body);
 
 // Returns the items of the list `name` of such an answer; an empty list if it is absent or empty.

@@ -477,7 +477,7 @@ class S3Writer final : public Writer {
   uint64_t part_bytes_;
   std::string part_;
   std::string upload_id_;
-  std::optional<PartSender> sender_;  // of an upload
+  std::optional<PartSender> sender_;  // unset until the first part is full
 };
 
 class S3PartWriter final : public Writer {

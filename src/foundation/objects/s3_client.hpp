@@ -42,7 +42,7 @@ struct S3Settings {
   Duration pause_max = 5s;
   Duration connect_limit = 10s;
   Duration idle_limit = 60s;         // an attempt that transfers no byte within this time fails
-  uint64_t part_bytes = 8 << 20;     // of a put; at least kPartBytesMin
+  uint64_t part_bytes = 8 << 20;     // the size of a put's parts; at least kPartBytesMin
   size_t idle_connections_max = 16;  // connections that are kept for later calls
 };
 

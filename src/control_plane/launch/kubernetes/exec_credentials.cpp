@@ -10,7 +10,7 @@ namespace trainyard::launch {
 namespace {
 
 constexpr int kUnauthorized = 401;
-// of the plugin's last line, and of the kubeconfig's installHint, in a message
+// A message shows this much of the plugin's last line, and of the kubeconfig's installHint.
 constexpr size_t kExecLineBytesMax = 300;
 
 // Returns the last line, for a message: a plugin's error is usually there.
@@ -128,7 +128,7 @@ class PluginSender {
   Clock& clock_;
   SendRest send_;
   std::optional<ExecCredential> credential_;
-  std::optional<Error> last_failure_;  // of the last run
+  std::optional<Error> last_failure_;  // unset if the last run succeeded
   std::chrono::nanoseconds last_run_{};
 };
 

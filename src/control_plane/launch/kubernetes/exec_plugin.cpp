@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kExecApi = "client.authentication.k8s.io/v1";
 constexpr const char* kExecApiBeta = "client.authentication.k8s.io/v1beta1";
 constexpr const char* kCredentialKind = "ExecCredential";
-// of a rejected value in a message
+// A message shows this much of a rejected value.
 constexpr size_t kQuotedBytesMax = 80;
 
 std::string in_quotes(std::string_view text) {

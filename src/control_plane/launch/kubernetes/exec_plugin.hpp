@@ -4,8 +4,8 @@
 // and AKS do. It prints an ExecCredential in JSON, with a bearer token or a client certificate. The
 // API versions client.authentication.k8s.io/v1 and v1beta1 are supported.
 //
-// Threads: pure. Errors: of a kubeconfig: invalid (the member, the rejected value and the remedy);
-// of a plugin's output: corrupt. Its errors quote no credentials, since they are logged.
+// Threads: pure. Errors: of a kubeconfig: invalid (the member, the rejected value and the remedy).
+// The output of a plugin is corrupt; these errors quote no credentials, since they are logged.
 #pragma once
 
 #include <map>
@@ -29,7 +29,7 @@ inline constexpr size_t kExecTokenBytesMax = 64 << 10;
 inline constexpr size_t kExecInfoBytesMax = 100 << 10;
 
 struct ExecPlugin {
-  std::string api_version;                         // of its output
+  std::string api_version;                         // which its output must have
   std::string command;                             // a path, or a name that is searched on PATH
   std::vector<std::string> arguments;              // without the command
   std::map<std::string, std::string> environment;  // added to the server's

@@ -63,7 +63,7 @@ class Fetches {
  private:
   struct Piece {
     size_t download;
-    std::optional<uint64_t> first;  // of kPieceBytes bytes; nothing: the whole object
+    std::optional<uint64_t> first;  // byte of a piece; nothing: the whole object
   };
 
   // Makes directories, and files that are written in pieces, at their full length.
@@ -167,7 +167,7 @@ class Fetches {
   const Tree& directory_;
   const Interruption& interruption_;
   std::vector<Piece> pieces_;
-  // of downloads that are fetched in pieces, by their numbers
+  // Downloads that are fetched in pieces, by their numbers.
   std::vector<std::pair<size_t, std::optional<objects::RangedVerifier>>> verifiers_;
 };
 
