@@ -4,8 +4,8 @@
 // and AKS do. It prints an ExecCredential in JSON, with a bearer token or a client certificate. The
 // API versions client.authentication.k8s.io/v1 and v1beta1 are supported.
 //
-// Threads: pure. Errors: of a kubeconfig: invalid (the member, the rejected value and the remedy).
-// The output of a plugin is corrupt; these errors quote no credentials, since they are logged.
+// Threads: pure. Errors: invalid, in a kubeconfig (the member, the rejected value and the remedy);
+// corrupt, in a plugin's output. The latter quote no credentials, since they are logged.
 #pragma once
 
 #include <map>
