@@ -4,10 +4,11 @@ contents."""
 from __future__ import annotations
 
 import base64
+import itertools
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.console import world
 from tests.console.world import console, fill_keys, open_context, signed_in
@@ -71,14 +72,33 @@ def test_objects_are_shown_as_tables_pictures_and_text(page: Page, stored: Serve
     expect(cells).to_have_text(["label", "text", "1", "a, b", "2", "<i>c</i>"])
     page.goto(console(stored, "/data?bucket=previewed&prefix=data/&key=data/picture.png"))
     picture = page.get_by_role("img", name="Contents of picture.png")
-    expect(picture).to_be_visible()
-    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 1
+    expect(picture).to_have_js_property("naturalWidth", 1)
     page.get_by_role("link", name="long.txt").click()
     text = page.get_by_role("region", name="Text")
     expect(text).to_contain_text("a line of text")
     expect(page.get_by_text("This is the beginning")).to_be_visible()
     page.get_by_role("link", name="model.bin").click()
     expect(page.get_by_text("The object is not text.")).to_be_visible()
+
+
+def test_images_are_read_again_and_broken_ones_are_named(page: Page, stored: Server) -> None:
+    answers: Iterator[int] = iter([503])
+
+    def busy(route: Route) -> None:
+        status = next(answers, None)
+        route.fulfill(status=status) if status else route.continue_()
+
+    page.route("**/objects?what=image*", busy)
+    shown = console(stored, "/data?bucket=previewed&prefix=data/&key=data/picture.png")
+    page.goto(shown)
+    picture = page.get_by_role("img", name="Contents of picture.png")
+    expect(picture).to_have_js_property("naturalWidth", 1)
+    assert next(answers, None) is None
+    answers = itertools.repeat(503)
+    page.goto(shown)
+    problem = page.get_by_role("region", name="The object could not be read")
+    expect(problem).to_contain_text("The server did not send an image")
+    expect(picture).to_be_hidden()
 
 
 def test_scripts_in_objects_do_not_run(page: Page, stored: Server) -> None:

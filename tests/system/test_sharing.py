@@ -33,7 +33,8 @@ def batch(cluster: Server) -> BaseClient:
 
 def test_starts_follow_the_weights_also_over_a_crash(cluster: Server, batch: BaseClient) -> None:
     """A share of weight factor 1 gets three times the time of a share of weight factor 3
-    while both have waiting jobs."""
+    while both have waiting jobs: the next start is of the share that is behind, so it never falls
+    behind by more than the jobs that run at the same time."""
     policy = batch.create_scheduling_policy(
         name=fresh("weights"),
         fairsharePolicy={
@@ -104,8 +105,9 @@ def test_starts_follow_the_weights_also_over_a_crash(cluster: Server, batch: Bas
     for share, id in ids:
         started, stopped = shown[id]
         used[share] += max(0.0, min(stopped, last) - started)
-    much = used["much"] / sum(used.values())
-    assert abs(much - 0.75) <= 0.06, f"{used} until the last start of much: {much}"
+    longest = max(stopped - started for started, stopped in shown.values())
+    # The jobs that run at the same time are those of 2 vCPUs, of weight factor 3 at most.
+    assert abs(used["much"] - 3 * used["little"]) <= 2 * 3 * longest, f"{used}, {longest=}"
 
 
 def test_preempted_jobs_run_again(batch: BaseClient) -> None:

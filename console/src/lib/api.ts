@@ -24,7 +24,7 @@ async function failure(answer: Response): Promise<ApiError> {
 
 // Retries requests that only read. A browser ends its requests when the network changes: a laptop
 // moves, or a job's network appears on the server's machine. A starting server answers with 503.
-const PAUSES_MILLISECONDS = [200, 1000, 3000];
+export const PAUSES_MILLISECONDS = [200, 1000, 3000];
 
 export async function fetchAgain(address: string, options?: RequestInit): Promise<Response> {
   for (const pause of PAUSES_MILLISECONDS) {

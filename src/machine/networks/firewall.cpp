@@ -9,7 +9,9 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <cerrno>
 #include <cstddef>
+#include <optional>
 
 #include "base/text.hpp"
 #include "networks/network.hpp"
@@ -54,11 +56,7 @@ constexpr size_t kTableNameBytesMax = 256;  // nft's limit
 // whose connections are counted; 0: they are not counted separately.
 std::string table_head(const std::string& table, const std::string& ours,
                        const std::string& comment, uint64_t sources) {
-  std::string text;
-  // Adds and deletes the table first, in one transaction, so that an existing table is replaced.
-  text += "add table inet " + table + "\n";
-  text += "delete table inet " + table + "\n";
-  text += "table inet " + table + " {\n";
+  std::string text = "table inet " + table + " {\n";
   text += "  comment \"" + comment_text(comment) + "\"\n";
   if (sources > 0)
     text += "  set " + std::string(kConnectionsSet) +
@@ -72,6 +70,46 @@ std::string table_head(const std::string& table, const std::string& ours,
   return text;
 }
 
+// Returns nullopt if the kernel did not say whether there is such a table.
+std::optional<bool> kernel_has_table(const std::string& name) {
+  const os::File socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER));
+  const timeval limit{kKernelReplySecondsMax, 0};
+  if (!socket ||
+      ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
+      name.size() >= kTableNameBytesMax)
+    return std::nullopt;
+  // The request consists of a header, nfgenmsg, and one attribute, the name.
+  struct {
+    nlmsghdr header;
+    nfgenmsg family;
+    nlattr attribute;
+    char name[kTableNameBytesMax];
+  } request = {};
+  request.attribute.nla_type = NFTA_TABLE_NAME;
+  request.attribute.nla_len = uint16_t(sizeof(nlattr) + name.size() + 1);
+  name.copy(request.name, kTableNameBytesMax - 1);
+  request.family.nfgen_family = NFPROTO_INET;
+  request.family.version = NFNETLINK_V0;
+  request.header.nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETTABLE;
+  request.header.nlmsg_flags = NLM_F_REQUEST;
+  request.header.nlmsg_len =
+      uint32_t(offsetof(decltype(request), attribute)) + NLA_ALIGN(request.attribute.nla_len);
+  alignas(NLMSG_ALIGNTO) char reply[4096];
+  if (::send(socket.descriptor(), &request, request.header.nlmsg_len, 0) < 0) return std::nullopt;
+  const ssize_t got = ::recv(socket.descriptor(), reply, sizeof reply, 0);
+  const auto* answer = reinterpret_cast<const nlmsghdr*>(reply);
+  if (got < ssize_t(sizeof(nlmsghdr))) return std::nullopt;
+  if (answer->nlmsg_type != NLMSG_ERROR) return true;
+  if (got < ssize_t(NLMSG_LENGTH(sizeof(nlmsgerr)))) return std::nullopt;
+  const auto* error = static_cast<const nlmsgerr*>(NLMSG_DATA(answer));
+  return error->error == -ENOENT ? std::optional(false) : std::nullopt;
+}
+
+// Deletes a table whether or not there is one.
+std::string deletion_of(const std::string& table) {
+  return "add table inet " + table + "\ndelete table inet " + table + "\n";
+}
+
 }  // namespace
 
 Result<void> run_nft(const std::string& text) {
@@ -83,6 +121,12 @@ Result<void> run_nft(const std::string& text) {
   // nft has no exit code for a missing table.
   if (error.message.find("Operation not permitted") != std::string::npos) error.kind = Kind::denied;
   return std::move(error).in("setting up the firewall");
+}
+
+Result<void> set_table(const std::string& name, const std::string& definition) {
+  // A transaction that deletes a table waits until no packet is in its rules, some 20 ms.
+  const bool known_absent = kernel_has_table(name) == false;
+  return run_nft((known_absent ? "" : deletion_of(name)) + definition);
 }
 
 std::string firewall_text(const PrivateNetwork& network) {
@@ -127,44 +171,15 @@ std::string firewall_text(const DirectFirewall& firewall) {
 }
 
 Result<void> make_firewall(const DirectFirewall& firewall) {
-  return run_nft(firewall_text(firewall));
+  return set_table(firewall.table, firewall_text(firewall));
 }
 
-bool has_firewall_table(const std::string& name) {
-  const os::File socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER));
-  const timeval limit{kKernelReplySecondsMax, 0};
-  if (!socket ||
-      ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
-      name.size() >= kTableNameBytesMax)
-    return false;
-  // The request consists of a header, nfgenmsg, and one attribute, the name.
-  struct {
-    nlmsghdr header;
-    nfgenmsg family;
-    nlattr attribute;
-    char name[kTableNameBytesMax];
-  } request = {};
-  request.attribute.nla_type = NFTA_TABLE_NAME;
-  request.attribute.nla_len = uint16_t(sizeof(nlattr) + name.size() + 1);
-  name.copy(request.name, kTableNameBytesMax - 1);
-  request.family.nfgen_family = NFPROTO_INET;
-  request.family.version = NFNETLINK_V0;
-  request.header.nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETTABLE;
-  request.header.nlmsg_flags = NLM_F_REQUEST;
-  request.header.nlmsg_len =
-      uint32_t(offsetof(decltype(request), attribute)) + NLA_ALIGN(request.attribute.nla_len);
-  alignas(NLMSG_ALIGNTO) char reply[4096];
-  if (::send(socket.descriptor(), &request, request.header.nlmsg_len, 0) < 0) return false;
-  const ssize_t got = ::recv(socket.descriptor(), reply, sizeof reply, 0);
-  const auto* answer = reinterpret_cast<const nlmsghdr*>(reply);
-  return got >= ssize_t(sizeof(nlmsghdr)) && answer->nlmsg_type != NLMSG_ERROR;
-}
+bool has_firewall_table(const std::string& name) { return kernel_has_table(name).value_or(false); }
 
 Result<void> remove_firewall_tables_here(const std::vector<std::string>& names) {
   if (names.empty()) return ok();
   std::string text;
-  for (const auto& name : names)
-    text += "add table inet " + name + "\ndelete table inet " + name + "\n";
+  for (const auto& name : names) text += deletion_of(name);
   return run_nft(text);
 }
 

@@ -29,8 +29,12 @@ Result<T> in_network_of_bridges(const std::function<Result<T>()>& work) {
   return std::move(*answer);
 }
 
-// Both apply to the namespace of the calling thread.
+// All apply to the namespace of the calling thread.
 Result<void> run_nft(const std::string& text);
+
+// Makes a table, or replaces it in one transaction. `definition` is its `table inet NAME { .. }`.
+Result<void> set_table(const std::string& name, const std::string& definition);
+
 Result<void> remove_firewall_tables_here(const std::vector<std::string>& names);
 
 }  // namespace trainyard::networks

@@ -512,7 +512,8 @@ Result<std::vector<os::File>> make_here(const PrivateNetwork& network) {
   Result<void> firewall;
   std::thread firewall_thread;
   if (!network.table.empty())
-    firewall_thread = std::thread([&] { firewall = run_nft(firewall_text(network)); });
+    firewall_thread =
+        std::thread([&] { firewall = set_table(network.table, firewall_text(network)); });
   auto namespaces = make_namespaces(network.hosts.size());
   Result<void> links = ok();
   if (!namespaces)

@@ -45,9 +45,7 @@ PrivateNetwork a_network() {
 }
 
 TEST(Firewall, MasqueradesEgressAndDeniesOtherPrivateNetworks) {
-  EXPECT_EQ(firewall_text(a_network()), R"(add table inet trainyard_0
-delete table inet trainyard_0
-table inet trainyard_0 {
+  EXPECT_EQ(firewall_text(a_network()), R"(table inet trainyard_0 {
   comment "a _name__here"
   chain input {
     type filter hook input priority filter; policy accept;
@@ -91,9 +89,7 @@ table inet trainyard_0 {
 TEST(Firewall, NetworksWithoutABridgeShareATable) {
   EXPECT_EQ(firewall_text(
                 DirectFirewall{"trainyard_0_one", "tys0", *parse_subnet("10.201.0.0/16"), "a\"b"}),
-            R"(add table inet trainyard_0_one
-delete table inet trainyard_0_one
-table inet trainyard_0_one {
+            R"(table inet trainyard_0_one {
   comment "a_b"
   set connections {
     type ipv4_addr; flags dynamic; size 65536;
@@ -225,6 +221,25 @@ TEST_F(RealNetwork, HostsReachOnlyEachOther) {
     const auto names = os::list_directory(directory_.path());
     ASSERT_TRUE(names);
     EXPECT_TRUE(names->empty());
+  });
+}
+
+TEST_F(RealNetwork, ReplacesAFirewallThatIsThere) {
+  in_a_machine([&] {
+    DirectFirewall firewall{"trainyard_test", "tys0", *parse_subnet("10.201.0.0/16"), "one"};
+    const auto rules = [&] {
+      return *os::run_or_fail({{"nft", "list", "table", "inet", firewall.table}});
+    };
+    EXPECT_FALSE(has_firewall_table(firewall.table));
+    const auto made = make_firewall(firewall);
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_TRUE(has_firewall_table(firewall.table));
+    const std::string before = rules();
+    ASSERT_TRUE(make_firewall(firewall));
+    EXPECT_EQ(rules(), before);
+    firewall.comment = "two";
+    ASSERT_TRUE(make_firewall(firewall));
+    EXPECT_NE(rules(), before);
   });
 }
 

@@ -28,6 +28,7 @@ namespace {
 
 constexpr const char* kProgram = "wireguard-go";
 constexpr const char* kInterface = "eth0";
+constexpr const char* kTable = "trainyard_tunnel";    // of nft, in the namespace of the host
 constexpr const char* kDirectory = "/run/wireguard";  // the directory of its configuration socket
 constexpr const char* kSocket = "/run/wireguard/eth0.sock";
 constexpr size_t kKeyBytes = 32;
@@ -189,9 +190,8 @@ std::string tunnel_firewall(const TunnelSpec& spec) {
            port + " accept\n    ip " + end + " { " + under.text() +
            ", 224.0.0.0/4, 255.255.255.255 } drop\n  }\n";
   };
-  return "table inet trainyard_tunnel\ndelete table inet trainyard_tunnel\ntable inet "
-         "trainyard_tunnel {\n" +
-         chain("output", "oifname", "daddr") + chain("input", "iifname", "saddr") + "}\n";
+  return "table inet " + std::string(kTable) + " {\n" + chain("output", "oifname", "daddr") +
+         chain("input", "iifname", "saddr") + "}\n";
 }
 
 Result<std::unique_ptr<Tunnel>> open_tunnel(const TunnelSpec& spec) {
@@ -205,7 +205,7 @@ Result<std::unique_ptr<Tunnel>> open_tunnel(const TunnelSpec& spec) {
   std::unique_ptr<RunningTunnel> tunnel;
   // Runs on a thread that has its own /run, and then ends.
   TRY(in_network_namespace(spec.network_namespace, [&]() -> Result<void> {
-        TRY(run_nft(tunnel_firewall(spec)));
+        TRY(set_table(kTable, tunnel_firewall(spec)));
         TRY(have_own_run_directory());
         const pid_t process = TRY(os::start_detached({kProgram, "-f", kInterface},
                                                      {{"LOG_LEVEL", "error"}}, spec.log_file));
