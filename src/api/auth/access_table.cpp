@@ -523,7 +523,7 @@ AccessTable::AccessTable() {
   const auto add = [&](const AccessRow& row) {
     for (const auto operation : split(row.operations, ' '))
       if (!operation.empty())
-        lines_.emplace(std::pair(row.service, operation), Line{row.action, row.resource});
+        lines_[{row.service, operation}].push_back({row.action, row.resource});
   };
   std::ranges::for_each(kRows, add);
   std::ranges::for_each(kLogRows, add);
@@ -535,8 +535,13 @@ const AccessTable& AccessTable::shared() {
 }
 
 bool AccessTable::has(const shapes::OperationShape& operation) const {
-  if (operation.service->name == "iam") return true;
-  return lines_.contains({operation.service->name, operation.name});
+  return operation.service->name == "iam" || lines_of(operation) != nullptr;
+}
+
+const std::vector<AccessTable::Line>* AccessTable::lines_of(
+    const shapes::OperationShape& operation) const {
+  const auto found = lines_.find({operation.service->name, operation.name});
+  return found == lines_.end() ? nullptr : &found->second;
 }
 
 Accesses AccessTable::find(const Context& context, const shapes::OperationShape& operation,
@@ -551,31 +556,31 @@ Accesses AccessTable::find(const Context& context, const shapes::OperationShape&
     add_iam_accesses(context, operation, input, out);
     return out;
   }
-  const auto [begin, end] = lines_.equal_range({service, operation.name});
-  CHECK(begin != end, "the table has a line for the operation");
+  const std::vector<Line>* lines = lines_of(operation);
+  CHECK(lines != nullptr, "the table has a line for the operation");
   bool free = false;
-  for (auto line = begin; line != end; ++line) {
-    if (line->second.resource.empty()) {
+  for (const Line& line : *lines) {
+    if (line.resource.empty()) {
       free = true;
       continue;
     }
-    if (add_log_accesses(line->second.resource, action_of(line->second.action), context,
-                         *operation.input, input, out))
+    if (add_log_accesses(line.resource, action_of(line.action), context, *operation.input, input,
+                         out))
       continue;
-    if (line->second.resource == kTagged) {
+    if (line.resource == kTagged) {
       add_tagged(context, action_of(""), *operation.input, input, out);
       continue;
     }
-    if (line->second.resource == kCampaignOfDefinition) {
+    if (line.resource == kCampaignOfDefinition) {
       out.all.push_back({action_of(""), campaign_arn(context, *operation.input, input)});
       continue;
     }
-    for (std::string& resource : expand(context, line->second.resource, operation.input, input))
-      out.all.push_back({action_of(line->second.action), std::move(resource)});
+    for (std::string& resource : expand(context, line.resource, operation.input, input))
+      out.all.push_back({action_of(line.action), std::move(resource)});
   }
   // A request without a resource (an empty list of jobs) needs the permission for all resources.
   if (out.all.empty() && !free)
-    out.all.push_back({action_of(begin->second.action), std::string(kAll)});
+    out.all.push_back({action_of(lines->front().action), std::string(kAll)});
   if (operation.input) add_special(context, operation, input, out);
   return out;
 }

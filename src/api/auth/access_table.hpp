@@ -17,9 +17,10 @@
 // Threads: immutable after construction. Errors: none.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -75,8 +76,16 @@ class AccessTable {
   struct Line {
     std::string_view action, resource;
   };
-  // By service and operation.
-  std::multimap<std::pair<std::string_view, std::string_view>, Line> lines_;
+  using Key = std::pair<std::string_view, std::string_view>;  // service and operation
+  struct KeyHash {
+    size_t operator()(const Key& key) const {
+      const std::hash<std::string_view> hash;
+      return hash(key.first) * 31 + hash(key.second);
+    }
+  };
+  const std::vector<Line>* lines_of(const shapes::OperationShape& operation) const;
+
+  std::unordered_map<Key, std::vector<Line>, KeyHash> lines_;
 };
 
 }  // namespace trainyard::api

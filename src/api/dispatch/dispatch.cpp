@@ -103,7 +103,7 @@ class Api final : public net::Handler {
           head, admitted->route,
           invalid_request("Missing required header for this request: x-amz-content-sha256"));
     if (service->name == "s3") match_s3(table_, head, admitted->route);
-    admitted->signer = std::move(*signer);
+    *admitted->signer = std::move(*signer);
     choice.finding = std::move(admitted);
     return choice;
   }
@@ -126,8 +126,8 @@ class Api final : public net::Handler {
       return refused(invalid_argument("POST requires exactly one file upload per request."));
     auto signer = admitted.form->check(authenticator_, head, services_.clock.now());
     if (!signer) return refused(signer.failure(*admitted.route.service));
-    admitted.signer = std::move(*signer);
-    return Choice{.tenant = admitted.signer.principal.name};
+    *admitted.signer = std::move(*signer);
+    return Choice{.tenant = admitted.signer->principal.name};
   }
 
   void handle(net::Request request, std::unique_ptr<net::Responder> responder) override {
@@ -164,9 +164,10 @@ class Api final : public net::Handler {
   using Reply = std::function<void(net::Response)>;
 
   // The result of choose().
+  // In parts, since malloc is slow for more than a kibibyte.
   struct Admitted {
     Match route;
-    Signer signer;
+    std::unique_ptr<Signer> signer = std::make_unique<Signer>();
     std::unique_ptr<PostForm> form;  // S3's POST; nullptr: another request
     UnsignedForm unsigned_form = {};
   };
@@ -208,7 +209,7 @@ class Api final : public net::Handler {
     Admitted& admitted = admitted_of(head);
     Call call = begin(head, std::move(admitted.route));
     try {
-      work(call, admitted.signer);
+      work(call, *admitted.signer);
     } catch (const std::exception&
                  fault) {  // from the standard or another library: our own faults abort
       log(Level::error, "api", "an operation threw",

@@ -11,6 +11,7 @@ namespace trainyard {
 namespace {
 
 constexpr size_t kFieldBytesMax = 2000;  // keeps lines readable, even if a peer sent a long text
+constexpr size_t kLineBytesUsual = 512;
 
 struct LogState {
   LogSink sink;
@@ -66,7 +67,9 @@ void set_log(LogSink sink, Clock& clock, Level least) {
 void log(Level level, std::string_view module, std::string_view what,
          std::initializer_list<Field> fields) {
   if (level < state().least) return;
-  std::string line = state().clock ? to_iso8601(state().clock->now()) + " " : std::string();
+  std::string line;
+  line.reserve(kLineBytesUsual);
+  if (state().clock) line.append(to_iso8601(state().clock->now())).append(" ");
   line.append(kLevels.text(level)).append(" ").append(module).append(": ").append(what);
   for (const auto& [key, value] : fields) {
     line.append(" ").append(key).append("=");

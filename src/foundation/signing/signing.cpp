@@ -134,16 +134,14 @@ std::string canonical_query(std::string_view query) {
 
 // Appends a value without blanks at its ends, and with one blank for each run of blanks.
 void append_folded(std::string& out, std::string_view value) {
-  bool blank = false, begun = false;
-  for (const char c : value) {
-    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
-      blank = begun;
-      continue;
-    }
-    if (blank) out += ' ';
-    blank = false;
-    begun = true;
-    out += c;
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  const char* const end = value.data() + value.size();
+  const char* next = std::find_if_not(value.data(), end, is_blank);
+  while (next != end) {
+    const char* const stop = std::find_if(next, end, is_blank);
+    out.append(next, stop);
+    next = std::find_if_not(stop, end, is_blank);
+    if (next != end) out += ' ';
   }
 }
 
@@ -193,9 +191,15 @@ struct ToSign {
   Algorithm algorithm = Algorithm::hmac;
 };
 
+constexpr size_t kCanonicalBytesUsual = 800;
+
 std::string string_to_sign(const ToSign& request) {
-  std::string canonical(request.method);
-  canonical.append("\n").append(canonical_path(request.target, request.scope.service)).append("\n");
+  std::string canonical;
+  canonical.reserve(kCanonicalBytesUsual);
+  canonical.append(request.method)
+      .append("\n")
+      .append(canonical_path(request.target, request.scope.service))
+      .append("\n");
   canonical.append(canonical_query(query_of(request.target))).append("\n");
   canonical.append(canonical_headers(request.headers, request.signed_headers)).append("\n");
   canonical.append(joined(request.signed_headers)).append("\n").append(request.payload_sha256);
