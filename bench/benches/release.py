@@ -30,7 +30,7 @@ from tests.trainyard_server import Server
 from tests.upgrade import last_release
 
 ROUNDS = int(os.environ.get("TRAINYARD_BENCH_RELEASE_ROUNDS", "7"))
-STARTS, LOAD_ROUNDS = 3, 2  # in each round, on each side
+STARTS, LOAD_ROUNDS, ALLREDUCE_RUNS = 3, 2, 3  # in each round, on each side
 # Not worse than 5%.
 RATIO_MAX, RATE_RATIO_MIN = 1.05, 0.95
 
@@ -147,7 +147,11 @@ def measure_idle(side: Side) -> Found:
 
 
 def measure_allreduce(case: str) -> Callable[[Side], Found]:
-    return lambda side: {case: [ours(2, ALLREDUCES[case], programs=side.programs)()]}
+    def measure(side: Side) -> Found:
+        run = ours(2, ALLREDUCES[case], programs=side.programs)
+        return {case: [run() for _ in range(ALLREDUCE_RUNS)]}
+
+    return measure
 
 
 MEASURES: Sequence[Callable[[Side], Found]] = (

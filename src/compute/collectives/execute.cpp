@@ -101,24 +101,25 @@ PreparedCall prepare(const Call& call, const Choice& choice, Tag tag, size_t ele
                      int ranks) {
   const Type type = type_of_call(call);
   const bool averages = call.reducing.reduction == Reduction::average;
-  PreparedCall work{call,
-                    choice,
-                    tag,
-                    bytes_of(type),
-                    {},
-                    Buffers{bytes_at(call.input), 0, bytes_at(call.output), 0, type,
-                            call.reducing.reduction, averages ? ranks : 0},
-                    choice.algorithm != Algorithm::hierarchical &&
-                        plan::reads_input(call.operation, choice.algorithm),
-                    plan::reduces(call.operation) && call.reducing.prescale != 1};
-  work.plan.operation = call.operation;
-  work.plan.algorithm = choice.algorithm;
-  work.plan.rank = rank;
-  work.plan.ranks = ranks;
-  work.plan.elements = elements;
-  work.plan.root = call.root;
-  work.plan.chunk_elements = chunk_bytes_of(call, choice) / work.element_bytes;
-  return work;
+  const size_t element_bytes = bytes_of(type);
+  plan::Plan plan;
+  plan.operation = call.operation;
+  plan.algorithm = choice.algorithm;
+  plan.rank = rank;
+  plan.ranks = ranks;
+  plan.elements = elements;
+  plan.root = call.root;
+  plan.chunk_elements = chunk_bytes_of(call, choice) / element_bytes;
+  return {call,
+          choice,
+          tag,
+          element_bytes,
+          plan,
+          Buffers{bytes_at(call.input), 0, bytes_at(call.output), 0, type, call.reducing.reduction,
+                  averages ? ranks : 0},
+          choice.algorithm != Algorithm::hierarchical &&
+              plan::reads_input(call.operation, choice.algorithm),
+          plan::reduces(call.operation) && call.reducing.prescale != 1};
 }
 
 // Copies the input of an allreduce to its output, unless the plan reads the input itself.
