@@ -80,22 +80,13 @@ class KubernetesLauncher final : public Launcher {
   }
 
   Result<void> ensure(const Gang& gang) override {
-    TRY(look_at_jobs());
-    std::optional<std::string> begun;  // the uid of the Job of a start that was interrupted
-    if (const OwnGang* known = find(gang.attempt)) {
-      TRY(check_same(*known, gang));
-      if (!known->job.suspended) return {};
-      begun = known->job.uid;
-    }
-    if (auto started = start(gang, begun); !started) {
-      // The response may be lost although the Job was created.
-      if (const auto removed = remove(gang.attempt); !removed)
-        log(Level::warning, "launch",
-            "removing what could not be started: " + removed.error().message,
-            {{"attempt", gang.attempt.text()}});
-      return std::move(started).error().in("starting attempt " + gang.attempt.text());
-    }
-    return {};
+    auto ensured = create_unless_there(gang);
+    if (ensured || ensured.error().kind != Kind::denied) return ensured;
+    // The rights were checked when the server started. An API server that has just started denies
+    // requests until it knows the roles, and administrators restore rights.
+    Error error = std::move(ensured).error();
+    error.kind = Kind::unavailable;
+    return error;
   }
 
   std::vector<Agent> list() override {
@@ -123,6 +114,25 @@ class KubernetesLauncher final : public Launcher {
   }
 
  private:
+  Result<void> create_unless_there(const Gang& gang) {
+    TRY(look_at_jobs());
+    std::optional<std::string> begun;  // the uid of the Job of a start that was interrupted
+    if (const OwnGang* known = find(gang.attempt)) {
+      TRY(check_same(*known, gang));
+      if (!known->job.suspended) return {};
+      begun = known->job.uid;
+    }
+    if (auto started = start(gang, begun); !started) {
+      // The response may be lost although the Job was created.
+      if (const auto removed = remove(gang.attempt); !removed)
+        log(Level::warning, "launch",
+            "removing what could not be started: " + removed.error().message,
+            {{"attempt", gang.attempt.text()}});
+      return std::move(started).error().in("starting attempt " + gang.attempt.text());
+    }
+    return {};
+  }
+
   Result<void> look_at_jobs() {
     auto jobs = TRY(kubernetes_->jobs());
     gangs_.clear();

@@ -198,6 +198,20 @@ TEST_F(KubernetesLauncherTest, KeepsItsLastAnswerWhileTheApiServerDoesNotAnswer)
   EXPECT_FALSE(make_kubernetes(settings_, cluster_.client()));
 }
 
+TEST_F(KubernetesLauncherTest, TriesAgainWhileTheApiServerDeniesItsRequests) {
+  const auto launcher = server();
+  cluster_.forbidden = "cannot list resource \"jobs\"";
+  const auto denied = launcher->ensure(gang_of(2));
+  ASSERT_FALSE(denied);
+  EXPECT_EQ(denied.error().kind, Kind::unavailable);
+  EXPECT_NE(denied.error().message.find(cluster_.forbidden), std::string::npos);
+  const auto made = make_kubernetes(settings_, cluster_.client());
+  ASSERT_FALSE(made) << "its rights must be there when the server starts";
+  EXPECT_EQ(made.error().kind, Kind::denied);
+  cluster_.forbidden = "";
+  EXPECT_TRUE(launcher->ensure(gang_of(2)));
+}
+
 TEST_F(KubernetesLauncherTest, RejectsASelectorThatNoNodeMatches) {
   settings_.jobs.of_queues["urgent"].node_selector = {{"pool", "fast"}};
   const auto made = make_kubernetes(settings_, cluster_.client());

@@ -116,13 +116,15 @@ class MemoryKubernetes {
   std::map<std::string, Json> secrets, services;
   std::map<std::string, KubernetesAmounts> used_by_others;
   std::string phase_of_new_pods = "Running";
-  std::string away = {};  // not "": why the API server does not answer
+  std::string away = {};       // not "": why the API server does not answer
+  std::string forbidden = {};  // not "": why it denies all requests
   // Called when a suspended Job was created; may throw.
   std::function<Result<void>(const KubernetesJob&)> after_create;
 
  private:
   Result<void> answer() const {
     if (!away.empty()) return unavailable(away);
+    if (!forbidden.empty()) return denied(forbidden);
     return {};
   }
 
