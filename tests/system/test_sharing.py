@@ -106,7 +106,7 @@ def test_starts_follow_the_weights_also_over_a_crash(cluster: Server, batch: Bas
         started, stopped = shown[id]
         used[share] += max(0.0, min(stopped, last) - started)
     longest = max(stopped - started for started, stopped in shown.values())
-    # The jobs that run at the same time are those of 2 vCPUs, of weight factor 3 at most.
+    # Two jobs run at the same time, each of weight factor 3 at most.
     assert abs(used["much"] - 3 * used["little"]) <= 2 * 3 * longest, f"{used}, {longest=}"
 
 

@@ -419,39 +419,6 @@ void add_training_job(const Json& job, Accesses& out) {
     writes(domain::tensorboard_uri(uri, text(job, "TrainingJobName")));
 }
 
-// Returns the structures, lists, maps, texts and flags of a request; other values are null.
-Json json_of(const Shape& shape, const void* value) {
-  switch (shape.kind) {
-    case ShapeKind::structure: {
-      Json out = Json::object();
-      for (const shapes::Member& member : shape.members)
-        if (const void* found = member.find(value))
-          out.emplace(member.name, json_of(*member.shape, found));
-      return out;
-    }
-    case ShapeKind::list: {
-      Json out = Json::array();
-      for (size_t i = 0; i < shape.size(value); ++i)
-        out.push_back(json_of(*shape.element, shape.at(value, i)));
-      return out;
-    }
-    case ShapeKind::map: {
-      std::pair found(&shape, Json::object());
-      shape.each(value, &found, [](void* context, const std::string& key, const void* element) {
-        auto& [of, out] = *static_cast<std::pair<const Shape*, Json>*>(context);
-        out.emplace(key, json_of(*of->element, element));
-      });
-      return std::move(found.second);
-    }
-    case ShapeKind::string:
-      return *static_cast<const std::string*>(value);
-    case ShapeKind::boolean:
-      return *static_cast<const bool*>(value);
-    default:
-      return nullptr;
-  }
-}
-
 // Adds the log groups that the containers of a definition name, since the server writes the logs of
 // jobs with its own rights.
 void add_log_groups(const Context& context, const Json& at, Accesses& out) {

@@ -1,6 +1,7 @@
 #include "auth/member_texts.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace trainyard::api {
 
@@ -63,6 +64,38 @@ std::vector<std::string> texts_at(const Shape* shape, const void* value, std::st
 std::string member_text(const Shape& shape, const void* structure, std::string_view path) {
   auto texts = texts_at(&shape, structure, path);
   return texts.empty() ? "" : std::move(texts.front());
+}
+
+Json json_of(const Shape& shape, const void* value) {
+  switch (shape.kind) {
+    case ShapeKind::structure: {
+      Json out = Json::object();
+      for (const Member& member : shape.members)
+        if (const void* found = member.find(value))
+          out.emplace(member.name, json_of(*member.shape, found));
+      return out;
+    }
+    case ShapeKind::list: {
+      Json out = Json::array();
+      for (size_t i = 0; i < shape.size(value); ++i)
+        out.push_back(json_of(*shape.element, shape.at(value, i)));
+      return out;
+    }
+    case ShapeKind::map: {
+      std::pair found(&shape, Json::object());
+      shape.each(value, &found, [](void* context, const std::string& key, const void* element) {
+        auto& [of, out] = *static_cast<std::pair<const Shape*, Json>*>(context);
+        out.emplace(key, json_of(*of->element, element));
+      });
+      return std::move(found.second);
+    }
+    case ShapeKind::string:
+      return *static_cast<const std::string*>(value);
+    case ShapeKind::boolean:
+      return *static_cast<const bool*>(value);
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace trainyard::api

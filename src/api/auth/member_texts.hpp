@@ -1,4 +1,4 @@
-// Reads members of a request by their names, as texts.
+// Reads members of a request by their names, as texts or as JSON.
 //
 // A path is "name", "name.name" or "names[].name": "[]" stands for each element of a list.
 //
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.hpp"
 #include "shapes/shape.hpp"
 
 namespace trainyard::api {
@@ -22,5 +23,8 @@ std::vector<std::string> texts_at(const shapes::Shape* shape, const void* value,
 
 // Returns the text of a member, or "" if it is absent.
 std::string member_text(const shapes::Shape& shape, const void* structure, std::string_view path);
+
+// Returns the structures, lists, maps, texts and flags of a request; other values are null.
+Json json_of(const shapes::Shape& shape, const void* value);
 
 }  // namespace trainyard::api
