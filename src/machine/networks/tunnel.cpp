@@ -28,7 +28,7 @@ namespace {
 
 constexpr const char* kProgram = "wireguard-go";
 constexpr const char* kInterface = "eth0";
-constexpr const char* kTable = "trainyard_tunnel";    // of nft, in the namespace of the host
+constexpr const char* kTable = "trainyard_tunnel";  // the firewall in the host's network namespace
 constexpr const char* kDirectory = "/run/wireguard";  // the directory of its configuration socket
 constexpr const char* kSocket = "/run/wireguard/eth0.sock";
 constexpr size_t kKeyBytes = 32;

@@ -29,8 +29,8 @@ inline constexpr size_t kExecTokenBytesMax = 64 << 10;
 inline constexpr size_t kExecInfoBytesMax = 100 << 10;
 
 struct ExecPlugin {
-  std::string api_version;                         // which its output must have
-  std::string command;                             // a path, or a name that is searched on PATH
+  std::string api_version;  // the version of its output, "client.authentication.k8s.io/v1"
+  std::string command;      // a path, or a name that is searched on PATH
   std::vector<std::string> arguments;              // without the command
   std::map<std::string, std::string> environment;  // added to the server's
   std::string install_hint;                        // for a missing program; "": unknown
