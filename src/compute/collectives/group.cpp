@@ -206,7 +206,7 @@ class Group::Impl {
     bool more;
     {
       const MutexLock lock(mutex_);
-      busy_ = false;
+      release_executor();
       more = !backlog_.empty();
     }
     if (more) changed_.notify_all();
@@ -248,11 +248,10 @@ class Group::Impl {
   }
 
   std::string current_operation() const {
-    const MutexLock lock(current_mutex_);
-    const Activity* activity = current_.load(std::memory_order_acquire);
-    if (!activity) return "";
+    const MutexLock lock(mutex_);  // until the end, `current_` and what it refers to stay
+    if (!is_current_.load(std::memory_order_acquire)) return "";
     const auto now = (SteadyClock::now() - began_).count();
-    return name_of(*activity) + " (" + std::to_string(activity->bytes) + " bytes) for " +
+    return name_of(current_) + " (" + std::to_string(current_.bytes) + " bytes) for " +
            std::to_string((now - current_since_.load()) / 1'000'000) + " ms";
   }
 
@@ -287,32 +286,40 @@ class Group::Impl {
   // For smaller operations, reading the clock twice would cost more than a tenth of their time.
   static constexpr size_t kTimedBytesMin = 4096;
 
-  // Runs the operation. Requires: the calling thread holds busy_.
+  // Runs the operation, which is the current one until release_executor(). Requires: the calling
+  // thread has set busy_.
   template <class Work>
   Result<void> carry_out(const Activity& activity, const Work& work) {
     const auto began = SteadyClock::now();
     current_since_.store((began - began_).count(), std::memory_order_relaxed);
-    current_.store(&activity, std::memory_order_release);
+    current_ = activity;
+    is_current_.store(true, std::memory_order_release);
     const bool counts = counts_.load(std::memory_order_relaxed);
     const bool described = counts && activity_.describes();
     if (described && activity.call) activity_.announce(began);
     auto result = work();
-    {
-      // current_operation() must not read the activity while it is destroyed.
-      const MutexLock lock(current_mutex_);
-      current_.store(nullptr, std::memory_order_relaxed);
-    }
-    operations_.fetch_add(1, std::memory_order_relaxed);
+    add(operations_, 1);
     if (activity.call && result && counts) activity_.count();
-    bytes_.fetch_add(activity.bytes, std::memory_order_relaxed);
+    add(bytes_, activity.bytes);
     if (activity.bytes >= kTimedBytesMin || options_.timeline || described) {
       const auto ended = SteadyClock::now();
       if (described) describe_end(activity, began, ended, bool(result));
-      nanoseconds_.fetch_add(uint64_t((ended - began).count()), std::memory_order_relaxed);
+      add(nanoseconds_, uint64_t((ended - began).count()));
       if (options_.timeline) remember(activity, began, ended);
     }
     if (!result) return in_activity(std::move(result).error(), activity);
     return ok();
+  }
+
+  // Adds without an atomic addition, since only the thread that has set busy_ writes.
+  static void add(std::atomic<uint64_t>& counter, uint64_t value) {
+    counter.store(counter.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+  }
+
+  // Ends the current operation. Its arguments must still exist.
+  void release_executor() REQUIRES(mutex_) {
+    is_current_.store(false, std::memory_order_relaxed);
+    busy_ = false;
   }
 
   void describe_end(const Activity& activity, SteadyClock::time_point began,
@@ -335,13 +342,13 @@ class Group::Impl {
       busy_ = true;
       lock.unlock();
       auto result = state->work();
+      lock.lock();
+      release_executor();
       {
         const MutexLock state_lock(state->mutex);
         state->result = std::move(result);
       }
-      state->finished.notify_all();
-      lock.lock();
-      busy_ = false;
+      state->finished.notify_all();  // the arguments of the operation may end
     }
   }
 
@@ -372,9 +379,9 @@ class Group::Impl {
   std::atomic<uint64_t> operations_ = 0;
   std::atomic<uint64_t> bytes_ = 0;
   std::atomic<uint64_t> nanoseconds_ = 0;
-  std::atomic<const Activity*> current_ = nullptr;
+  Activity current_;  // written by the thread that has set busy_, while !is_current_
+  std::atomic<bool> is_current_ = false;
   std::atomic<int64_t> current_since_ = 0;
-  mutable Mutex current_mutex_;
   mutable Mutex spans_mutex_;
   std::deque<Span> spans_ GUARDED_BY(spans_mutex_);
   std::atomic<uint64_t> splits_ = 0;
