@@ -165,6 +165,31 @@ def test_a_failed_node_is_a_lost_host_with_slurms_reason(cluster: Cluster, serve
     assert "Not responding" in job["FailureReason"], job["FailureReason"]
 
 
+def test_a_job_that_slurm_preempts_is_interrupted_and_starts_again(
+    cluster: Cluster, server: Server
+) -> None:
+    name = create(server, SOME_SECONDS, instance_type="ml.c5.4xlarge")
+    wait_for_line(server, name, "ready")
+    urgent = cluster.run(
+        "sbatch",
+        "--parsable",
+        "--partition=urgent",
+        "--exclusive",
+        f"--nodelist={slurm_job_of(cluster)[3]}",
+        "--output=/dev/null",
+        "--wrap=sleep 600",
+    ).strip()
+    cluster.wait_for(lambda: [urgent, "RUNNING"] in cluster.jobs("%i|%T"), "the urgent job to run")
+    job = finish(server, name)
+    cluster.run("scancel", urgent)
+    assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
+    transitions = job["SecondaryStatusTransitions"]
+    interrupted = [each for each in transitions if each["Status"] == "Interrupted"]
+    assert len(interrupted) == 1, transitions
+    assert re.search("preempted on machine .* is PREEMPTED", interrupted[0]["StatusMessage"])
+    assert lines(server, name).count("ready") == 2
+
+
 def test_secrets_are_neither_in_the_job_nor_in_arguments(cluster: Cluster, server: Server) -> None:
     name = create(server, WAIT_FOR_STOP, instance_type="ml.c5.4xlarge")
     wait_for_line(server, name, "ready")

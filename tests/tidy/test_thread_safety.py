@@ -39,7 +39,6 @@ GUARDS_NO_MEMBER: dict[tuple[str, str], str] = {
     ("src/control_plane/log_routing/router.hpp", "reloading_"): "held by one reload at a time",
     ("src/api/fsx/testing/fsx_world.hpp", "mutex_"): "orders the calls of the base",
     ("src/control_plane/control/explainer.hpp", "alone_"): "held by one explanation at a time",
-    ("src/compute/collectives/group.cpp", "current_mutex_"): "keeps what an atomic points to alive",
     ("src/job/data/stop.hpp", "mutex_"): "orders the writes of an atomic with its waits",
     ("src/foundation/os/parallel.cpp", "mutex"): "a local variable",
     ("src/job/agent/steps.cpp", "mutex"): "a wait that nothing ends early",

@@ -164,10 +164,7 @@ class Reconciler {
              std::ranges::find(missing, host) == missing.end();
     });
     if (!gone.empty()) {
-      const std::string& note = shown.notes[gone.front()];
-      lose(id, gone, Fault::lost,
-           "lost the host's agent on machine " + attempt.hosts[gone.front()].machine +
-               (note.empty() ? "" : ": " + note));
+      lose_agents(attempt, id, gone, shown);
     } else if (!missing.empty()) {
       start(job, attempt, id, missing);
     } else if (const auto* note = note_of_pending(attempt, shown)) {
@@ -182,6 +179,21 @@ class Reconciler {
                        [&](HostIndex host) { return !is_final(attempt.hosts[host].state); }),
            Fault::internal, "the host did not end in the time that it was given to stop");
     }
+  }
+
+  // Loses hosts whose agents have ended without a report. If the launcher's system preempted one of
+  // them, it interrupts the job first, so that the job gets another attempt.
+  void lose_agents(const Attempt& attempt, AttemptId id, const std::vector<HostIndex>& gone,
+                   const Shown& shown) {
+    const auto preempted =
+        std::ranges::find_if(gone, [&](HostIndex host) { return bool(shown.preempted[host]); });
+    const HostIndex first = preempted == gone.end() ? gone.front() : *preempted;
+    const std::string note = shown.notes[first].empty() ? "" : ": " + shown.notes[first];
+    const std::string machine = attempt.hosts[first].machine;
+    if (preempted != gone.end())
+      decision_.commands.push_back(Interrupt{id.job, id.number, first, timeout_.spot_notice,
+                                             "preempted on machine " + machine + note, true});
+    lose(id, gone, Fault::lost, "lost the host's agent on machine " + machine + note);
   }
 
   // Returns true if no agent was started: such agents have nothing to send, and do not exit.

@@ -116,6 +116,35 @@ TEST(Decide, ReportsTheLaunchersNoteOfADeadAgent) {
             "lose 1 (lost: lost the host's agent on machine box-1: Slurm job 7 is NODE_FAIL)");
 }
 
+TEST(Decide, InterruptsAJobOfWhichALauncherPreemptedAHost) {
+  Case taken{a_job(HostState::running, HostState::running), {agent(0), agent(1, false)}, {}};
+  taken.agents[1].preempted = true;
+  taken.agents[1].note = "Slurm job 7 is PREEMPTED";
+  EXPECT_EQ(taken.decided(),
+            "interrupt; lose 1 (lost: lost the host's agent on machine box-1: Slurm job 7 is "
+            "PREEMPTED)");
+}
+
+TEST(Decide, GivesAPreemptedJobAnotherAttempt) {
+  domain::Job job = a_job(HostState::running, HostState::running);
+  Case taken{job, {agent(0, false), agent(1, false)}, {}};
+  taken.agents[0].note = "Slurm job 7 is PREEMPTED";
+  for (auto& each : taken.agents) each.preempted = true;
+  Snapshot snapshot;
+  snapshot.jobs = {std::make_shared<const domain::Job>(job)};
+  snapshot.agents = taken.agents;
+  for (const Command& command : decide(snapshot, {}, {}, kSpot, kReconcileNow).commands) {
+    const auto changed = apply({&job}, command, kReconcileNow);
+    ASSERT_TRUE(changed && changed->job) << kind_of(command);
+    job = *changed->job;
+  }
+  EXPECT_EQ(job.state, JobState::waiting);
+  EXPECT_TRUE(job.attempts[0].preempted);
+  EXPECT_EQ(job.transitions.back().message,
+            "The training job was interrupted and starts again: algo-1: preempted on machine "
+            "box-1: Slurm job 7 is PREEMPTED (a preemption does not count as a retry)");
+}
+
 TEST(Decide, WaitsForAttemptsPendingBelowTheLauncher) {
   Case pending{a_job(HostState::placed, HostState::placed), {agent(0), agent(1)}, {}};
   for (auto& each : pending.agents) each.note = "Slurm job 7 is PENDING (Resources)";

@@ -8,6 +8,7 @@ Shown shown_of(const domain::Attempt& attempt, domain::AttemptId id,
   shown.listed.resize(attempt.hosts.size());
   shown.alive.resize(attempt.hosts.size());
   shown.notes.resize(attempt.hosts.size());
+  shown.preempted.resize(attempt.hosts.size());
   bool any_unknown = false;
   for (const launch::Agent& agent : agents) {
     any_unknown |= !agent.unknown_on.empty();
@@ -19,6 +20,7 @@ Shown shown_of(const domain::Attempt& attempt, domain::AttemptId id,
     shown.any = true;
     shown.listed[agent.host] = true;
     shown.notes[agent.host] = agent.note;
+    shown.preempted[agent.host] = agent.preempted && !agent.alive;
     shown.any_alive |= agent.alive;
     if (agent.alive) shown.alive[agent.host] = true;
   }

@@ -23,6 +23,7 @@ struct Shown {
   bool any_alive = false;
   bool foreign = false;            // agents with another token exist
   std::vector<std::string> notes;  // by host: the launcher's message
+  std::vector<bool> preempted;     // by host
 };
 
 // `of_former_server`: the attempt was placed before this server started.

@@ -103,12 +103,20 @@ std::string reason_of_container(const Json& status) {
   return text;
 }
 
+// Returns the condition of a pod that was preempted or evicted, or whose node is lost; else null.
+const Json* disruption_of_pod(const Json& status) {
+  const Json& target = condition_of(status, "DisruptionTarget");
+  return json_text(target, "status") == "True" ? &target : nullptr;
+}
+
+bool is_preempted(const Json& status) {
+  const Json* disruption = disruption_of_pod(status);
+  return disruption && json_text(*disruption, "reason") == "PreemptionByScheduler";
+}
+
 // Returns the most informative of a pod's reasons, as Kubernetes reports it.
 std::string reason_of_pod(const Json& status) {
-  // The pod was preempted or evicted, or its node is lost.
-  if (const Json& target = condition_of(status, "DisruptionTarget");
-      json_text(target, "status") == "True")
-    return reason_and_message(target);
+  if (const Json* disruption = disruption_of_pod(status)) return reason_and_message(*disruption);
   if (std::string own = reason_and_message(status); !own.empty()) return own;
   if (json_text(status, "phase") == "Pending")
     if (const Json& scheduled = condition_of(status, "PodScheduled");
@@ -202,6 +210,7 @@ std::optional<KubernetesPod> read_pod(const Json& item, std::string_view mark) {
   pod.deleting = !json_text(metadata, "deletionTimestamp").empty();
   const Json& status = json_member(item, "status");
   pod.phase = json_text(status, "phase");
+  pod.preempted = is_preempted(status);
   pod.reason = reason_of_pod(status);
   return pod;
 }

@@ -50,7 +50,8 @@ TEST(KubernetesAnswers, ReadsPodsWithKubernetesMessages) {
 }
 
 TEST(KubernetesAnswers, ShowPreemptionAndEvictionRatherThanTheExitCode) {
-  const auto reason_of = [](const std::string& status) {
+  bool preempted = false;
+  const auto reason_of = [&](const std::string& status) {
     std::vector<KubernetesPod> pods;
     const auto read = read_pod_page(
         R"({"metadata":{},"items":[{"metadata":{"name":"a","labels":{"trainyard/server":"m",
@@ -58,14 +59,22 @@ TEST(KubernetesAnswers, ShowPreemptionAndEvictionRatherThanTheExitCode) {
             "status":)" +
             status + "}]}",
         "m", pods);
-    return read && pods.size() == 1 ? pods[0].reason : "not read";
+    if (!read || pods.size() != 1) return std::string("not read");
+    preempted = pods[0].preempted;
+    return pods[0].reason;
   };
   EXPECT_EQ(reason_of(R"({"phase":"Failed","reason":"Evicted","message":"low on memory"})"),
             "Evicted: low on memory");
+  EXPECT_FALSE(preempted);
   EXPECT_EQ(reason_of(R"({"phase":"Failed","conditions":[{"type":"DisruptionTarget",
                 "status":"True","reason":"PreemptionByScheduler","message":"by another"}],
                 "containerStatuses":[{"state":{"terminated":{"exitCode":143}}}]})"),
             "PreemptionByScheduler: by another");
+  EXPECT_TRUE(preempted);
+  EXPECT_EQ(reason_of(R"({"phase":"Failed","conditions":[{"type":"DisruptionTarget",
+                "status":"True","reason":"DeletionByTaintManager","message":"no node"}]})"),
+            "DeletionByTaintManager: no node");
+  EXPECT_FALSE(preempted) << "its node is lost";
   EXPECT_EQ(reason_of(R"({"phase":"Failed","containerStatuses":[{"state":{"terminated":
                 {"exitCode":1,"reason":"Error"}}}]})"),
             "Error, exit code 1");

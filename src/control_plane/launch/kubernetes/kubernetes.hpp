@@ -64,6 +64,7 @@ struct KubernetesPod {
   std::string phase;    // "Pending", "Running", "Succeeded", "Failed", "Unknown"
   std::string created;  // in ISO 8601; of two pods of a host the later one counts
   bool deleting = false;
+  bool preempted = false;  // by the scheduler, in favour of another pod
   // Why it does not run yet, or has ended: "Unschedulable: 0/3 nodes are available", "OOMKilled,
   // exit code 137"; "": unknown.
   std::string reason;

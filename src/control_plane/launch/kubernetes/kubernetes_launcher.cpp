@@ -53,6 +53,13 @@ std::string describe(const KubernetesJob& job) {
   return text + (job.ended ? " has ended" : " has no pod for it");
 }
 
+std::string describe(const KubernetesPlacement& placement) {
+  std::string text;
+  for (const auto& [name, value] : placement.node_selector)
+    text += (text.empty() ? "" : ", ") + name + "=" + value;
+  return "'" + text + "'";
+}
+
 class KubernetesLauncher final : public Launcher {
  public:
   KubernetesLauncher(const KubernetesSettings& settings, std::unique_ptr<Kubernetes> kubernetes)
@@ -97,8 +104,14 @@ class KubernetesLauncher final : public Launcher {
       std::vector<const KubernetesPod*> pods;
       for (const auto& pod : pods_)
         if (pod.attempt == attempt) pods.push_back(&pod);
-      for (Agent& agent : agents_of(own.job, own.token, pods, nodes_))
+      for (Agent& agent : agents_of(own.job, own.token, pods, nodes_)) {
+        if (const auto reason = preempted_.find({attempt, agent.host});
+            reason != preempted_.end() && !agent.alive) {
+          agent.preempted = true;
+          agent.note = reason->second;
+        }
         agents.push_back(std::move(agent));
+      }
     }
     return agents;
   }
@@ -153,6 +166,10 @@ class KubernetesLauncher final : public Launcher {
   Result<void> look_at_gangs() {
     TRY(look_at_jobs());
     pods_ = TRY(kubernetes_->pods());
+    std::erase_if(preempted_, [&](const auto& each) { return !gangs_.contains(each.first.first); });
+    for (const KubernetesPod& pod : pods_)
+      if (pod.preempted && gangs_.contains(pod.attempt))
+        preempted_[{pod.attempt, pod.host}] = describe(pod, nodes_);
     return {};
   }
 
@@ -213,19 +230,14 @@ class KubernetesLauncher final : public Launcher {
     return {};
   }
 
-  static std::string describe(const KubernetesPlacement& placement) {
-    std::string text;
-    for (const auto& [name, value] : placement.node_selector)
-      text += (text.empty() ? "" : ", ") + name + "=" + value;
-    return "'" + text + "'";
-  }
-
   const KubernetesSettings settings_;
   const std::unique_ptr<Kubernetes> kubernetes_;
   const std::vector<KubernetesPlacement> placements_;
   std::map<domain::AttemptId, OwnGang> gangs_;
   std::map<std::string, uint32_t> interrupted_;  // uid of a suspended Job -> queries
   std::vector<KubernetesPod> pods_;
+  // By host: what its pod was before it was preempted. The pod itself vanishes when it has ended.
+  std::map<std::pair<domain::AttemptId, domain::HostIndex>, std::string> preempted_;
   std::vector<KubernetesNode> nodes_;
   std::map<std::string, KubernetesAmounts> others_;
   std::string last_failure_;

@@ -112,6 +112,25 @@ TEST_F(KubernetesLauncherTest, CountsADeletedPodAsAliveUntilItsNodeHasEndedIt) {
             "not ready (NodeStatusUnknown: Kubelet stopped posting node status.)");
 }
 
+TEST_F(KubernetesLauncherTest, RemembersThatAPodWasPreemptedAfterItHasVanished) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(2)));
+  KubernetesPod& pod = pod_of(1);
+  pod.deleting = pod.preempted = true;
+  pod.reason = "PreemptionByScheduler: preempting to accommodate a higher priority pod";
+  EXPECT_EQ(note_of(*launcher, 1), "alive: ") << "its node has not ended it";
+  cluster_.pods.erase(pod.name);
+  cluster_.jobs.begin()->second.ended_hosts = {1};
+  const auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 2u);
+  EXPECT_FALSE(agents[0].preempted);
+  EXPECT_FALSE(agents[1].alive);
+  EXPECT_TRUE(agents[1].preempted);
+  EXPECT_EQ(agents[1].note,
+            "Kubernetes pod trainyard-3fa91c-j1a1-1-x is Running and was deleted "
+            "(PreemptionByScheduler: preempting to accommodate a higher priority pod)");
+}
+
 TEST_F(KubernetesLauncherTest, UsesTheLaterOfTwoPodsOfAHost) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(1)));

@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "launch/slurm/allocations.hpp"
 #include "launch/slurm/answers.hpp"
+#include "launch/slurm/completing_jobs.hpp"
 #include "launch/slurm/own_jobs.hpp"
 #include "launch/slurm/served_attempts.hpp"
 #include "launch/slurm/slurm_states.hpp"
@@ -48,13 +49,7 @@ class SlurmLauncher final : public Launcher {
     for (const auto& [principal, user] : settings_.jobs.unix_users)
       if (!user.name.empty())
         TRY(slurm_->check_user(user).in("slurm.users.\"" + principal + "\".unix_user"));
-    for (const std::string& partition : partitions_of(settings_.jobs))
-      if (std::ranges::none_of(answer_->nodes, [&](const SlurmNode& node) {
-            return std::ranges::find(node.partitions, partition) != node.partitions.end();
-          }))
-        return invalid("Slurm has no node in the partition '" + partition +
-                       "', which the config's [slurm] names: `sinfo` lists the partitions");
-    return {};
+    return check_partitions(partitions_of(settings_.jobs), answer_->nodes);
   }
 
   std::vector<Machine> machines() override {
@@ -108,10 +103,11 @@ class SlurmLauncher final : public Launcher {
       return !unconfirmed_.contains(held.first) &&
              (away_.empty() || (any_idle && held.second.may_follow));
     });
+    completing_.update(all_, clock_.monotonic());
     std::vector<Agent> agents;
     for (const auto& [attempt, index] : present_) {
       const OwnJob& own = all_[index];
-      const bool runs = may_run(own.job);
+      const bool runs = may_run(own.job) || completing_.is_recent(own.job.id);
       for (domain::HostIndex host = 0; host < own.comment.hosts; ++host) {
         const bool ended = own.comment.ended.contains(host);
         Agent agent{attempt, token_of(own), host, runs && !ended};
@@ -119,6 +115,7 @@ class SlurmLauncher final : public Launcher {
                      : ended && !own.comment.why.empty() ? own.comment.why
                                                          : state_note(own.job, answer_->nodes);
         agent.idle = is_idle(own);
+        agent.preempted = !agent.alive && is_preempted(own.job, answer_->nodes);
         agents.push_back(std::move(agent));
       }
     }
@@ -426,9 +423,7 @@ class SlurmLauncher final : public Launcher {
     for (const OwnJob& own : all_) {
       const OwnJob* known = is_idle(own) ? nullptr : find(attempt_of(own));
       const bool second = known != nullptr && known->job.id != own.job.id;
-      if (!is_uncancelled(own.job) || !(is_removed(own) || second)) continue;
-      const auto cancelled_at = removed_.find(own.job.id);
-      if (cancelled_at != removed_.end() && cancelled_at->second > answer_->changes) continue;
+      if (!is_uncancelled(own.job) || !(is_removed(own) || second) || is_cancelled(own)) continue;
       if (!settings_.why_not().empty()) return;
       log(Level::warning, "launch",
           is_removed(own) ? "cancelling a removed Slurm job again, since it has not ended"
@@ -442,17 +437,20 @@ class SlurmLauncher final : public Launcher {
     }
   }
 
+  // Returns true if the job was cancelled, which Slurm's last answer does not show.
+  bool is_cancelled(const OwnJob& own) const {
+    const auto change = removed_.find(own.job.id);
+    return change != removed_.end() && change->second > answer_->changes;
+  }
+
   // A removed job has another name, so `singleton` would not hold back a new job of its attempt.
   Result<void> check_removed(const domain::AttemptId& attempt) const {
-    for (const OwnJob& own : all_) {
-      const auto cancelled_at = removed_.find(own.job.id);
-      const bool cancelled =
-          cancelled_at != removed_.end() && cancelled_at->second > answer_->changes;
-      if (attempt_of(own) == attempt && is_removed(own) && is_uncancelled(own.job) && !cancelled)
+    for (const OwnJob& own : all_)
+      if (attempt_of(own) == attempt && is_removed(own) && is_uncancelled(own.job) &&
+          !is_cancelled(own))
         return unavailable("Slurm job " + std::to_string(own.job.id) + " of attempt " +
                            attempt.text() + " was removed and is still " + own.job.state +
                            ": it must be cancelled first");
-    }
     return {};
   }
 
@@ -584,6 +582,7 @@ class SlurmLauncher final : public Launcher {
   std::map<uint64_t, Submitted> submitted_;      // by job
   std::map<uint64_t, std::vector<std::string>> nodes_of_submitted_;
   std::map<uint64_t, uint64_t> removed_;  // by job: the change that removed it
+  CompletingJobs completing_;
   const std::chrono::nanoseconds began_;
   std::map<domain::AttemptId, Unconfirmed> unconfirmed_;
 };

@@ -74,6 +74,35 @@ TEST_F(SlurmLauncherTest, ReportsWithSlurmsReasonsWhyAgentsEnded) {
             "Slurm job 1 is NODE_FAIL (NodeDown); node n2: Not responding [slurm@2026-11-24]");
 }
 
+TEST_F(SlurmLauncherTest, TellsPreemptedAgentsFromThoseThatFailed) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  EXPECT_FALSE(launcher->list().at(0).preempted);
+  slurm_.all.at(1).shown.state = "PREEMPTED";
+  const Agent preempted = launcher->list().at(0);
+  EXPECT_FALSE(preempted.alive);
+  EXPECT_TRUE(preempted.preempted);
+  EXPECT_EQ(preempted.note, "Slurm job 1 is PREEMPTED");
+  slurm_.all.at(1).shown.state = "FAILED";
+  EXPECT_FALSE(launcher->list().at(0).preempted);
+}
+
+TEST_F(SlurmLauncherTest, WaitsSomeSecondsUntilSlurmTellsHowAJobHasEnded) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
+  slurm_.all.at(1).shown.state = "COMPLETING";
+  EXPECT_TRUE(launcher->list().at(0).alive);
+  clock_.advance(29s);
+  EXPECT_TRUE(launcher->list().at(0).alive);
+  clock_.advance(1s);
+  EXPECT_FALSE(launcher->list().at(0).alive) << "a node that does not respond holds no job back";
+  EXPECT_EQ(launcher->list().at(0).note, "Slurm job 1 is COMPLETING");
+  slurm_.all.at(1).shown.state = "RUNNING";
+  (void)launcher->list();
+  slurm_.all.at(1).shown.state = "COMPLETING";
+  EXPECT_TRUE(launcher->list().at(0).alive) << "the time counts from this end";
+}
+
 // The REST API cannot switch requeueing off.
 TEST_F(SlurmLauncherTest, CountsARequeuedJobAsDeadAndCancelsIt) {
   const auto launcher = server();
@@ -86,9 +115,11 @@ TEST_F(SlurmLauncherTest, CountsARequeuedJobAsDeadAndCancelsIt) {
   job.requeued = true;
   const auto agents = launcher->list();
   ASSERT_EQ(agents.size(), 1u);
-  EXPECT_FALSE(agents[0].alive);
+  EXPECT_FALSE(agents[0].alive || agents[0].preempted);
   EXPECT_EQ(agents[0].note,
             "Slurm job 1 is PENDING (BeginTime) after it was requeued; node n1: Not responding");
+  slurm_.nodes[0].states = {"IDLE"};
+  EXPECT_TRUE(launcher->list().at(0).preempted) << "not its node was the reason";
   ASSERT_TRUE(launcher->remove({1, 1}));
   EXPECT_EQ(slurm_.running(), 0u);
 }

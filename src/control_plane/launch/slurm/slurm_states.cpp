@@ -8,6 +8,19 @@
 #include "launch/slurm/answers.hpp"
 
 namespace trainyard::launch {
+namespace {
+
+std::vector<const SlurmNode*> unusable_nodes_of(const SlurmJob& job,
+                                                const std::vector<SlurmNode>& nodes) {
+  std::vector<const SlurmNode*> unusable;
+  const auto names = expand_host_list(job.nodes);
+  for (const SlurmNode& node : nodes)
+    if (names && std::ranges::find(*names, node.name) != names->end() && !is_usable(node))
+      unusable.push_back(&node);
+  return unusable;
+}
+
+}  // namespace
 
 bool has_ended(const SlurmJob& job) {
   constexpr std::string_view kEnded =
@@ -17,7 +30,8 @@ bool has_ended(const SlurmJob& job) {
   return std::ranges::find(states, job.state) != states.end();
 }
 
-bool is_uncancelled(const SlurmJob& job) { return !has_ended(job) && job.state != "COMPLETING"; }
+bool is_completing(const SlurmJob& job) { return job.state == "COMPLETING"; }
+bool is_uncancelled(const SlurmJob& job) { return !has_ended(job) && !is_completing(job); }
 bool may_run(const SlurmJob& job) { return is_uncancelled(job) && !job.requeued; }
 bool has_lost_a_node(const SlurmJob& job) { return job.state == "NODE_FAIL" || job.requeued; }
 
@@ -49,11 +63,24 @@ std::string describe(const SlurmJob& job) {
 std::string state_note(const SlurmJob& job, const std::vector<SlurmNode>& nodes) {
   std::string text = describe(job);
   if (!has_lost_a_node(job)) return text;
-  const auto names = expand_host_list(job.nodes);
-  for (const SlurmNode& node : nodes)
-    if (names && std::ranges::find(*names, node.name) != names->end() && !is_usable(node))
-      text += "; node " + node.name + ": " + (node.reason.empty() ? "down" : node.reason);
+  for (const SlurmNode* node : unusable_nodes_of(job, nodes))
+    text += "; node " + node->name + ": " + (node->reason.empty() ? "down" : node->reason);
   return text;
+}
+
+bool is_preempted(const SlurmJob& job, const std::vector<SlurmNode>& nodes) {
+  return job.state == "PREEMPTED" || (job.requeued && unusable_nodes_of(job, nodes).empty());
+}
+
+Result<void> check_partitions(const std::vector<std::string>& partitions,
+                              const std::vector<SlurmNode>& nodes) {
+  for (const std::string& partition : partitions)
+    if (std::ranges::none_of(nodes, [&](const SlurmNode& node) {
+          return std::ranges::find(node.partitions, partition) != node.partitions.end();
+        }))
+      return invalid("Slurm has no node in the partition '" + partition +
+                     "', which the config's [slurm] names: `sinfo` lists the partitions");
+  return {};
 }
 
 std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,

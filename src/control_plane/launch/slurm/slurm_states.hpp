@@ -1,7 +1,7 @@
 // Interprets Slurm's states of jobs and nodes: which jobs may run, and how much of which nodes can
 // be used.
 //
-// Threads: pure functions. Errors: none.
+// Threads: pure functions. Errors: none, except of check_partitions().
 #pragma once
 
 #include <map>
@@ -21,6 +21,11 @@ bool has_ended(const SlurmJob& job);
 bool is_uncancelled(const SlurmJob& job);
 // Returns true if agents of the job may run, or will.
 bool may_run(const SlurmJob& job);
+// Returns true if Slurm ended the job in favour of another one, or requeued it while its nodes can
+// be used.
+bool is_preempted(const SlurmJob& job, const std::vector<SlurmNode>& nodes);
+// Returns true if the job is ending, and Slurm does not tell yet why.
+bool is_completing(const SlurmJob& job);
 bool has_lost_a_node(const SlurmJob& job);
 // Returns true if the job is pending because other jobs have its nodes; false if Slurm has not
 // tried to start it yet.
@@ -31,6 +36,9 @@ std::string describe(const SlurmJob& job);
 std::string state_note(const SlurmJob& job, const std::vector<SlurmNode>& nodes);
 
 bool is_usable(const SlurmNode& node);
+// Checks that each partition has nodes. Errors: invalid.
+Result<void> check_partitions(const std::vector<std::string>& partitions,
+                              const std::vector<SlurmNode>& nodes);
 // Returns the parts of nodes that jobs of this server may use. Leaves out nodes that are drained,
 // down, or outside of the partitions. `own`: by node, the resources of this server's jobs.
 std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,
