@@ -139,6 +139,7 @@ class LocalLauncher final : public SteppedLauncher {
   std::vector<Agent> list() override {
     std::vector<Agent> agents;
     read_again();
+    remove_unstarted();
     for (const auto& directory : unreadable_)
       for (const auto host : running_hosts(parts_, directory))
         agents.push_back({attempt_of(directory), "", host, true});
@@ -299,6 +300,15 @@ class LocalLauncher final : public SteppedLauncher {
     const auto removed = remove_orphans();
     orphans_remain_ = !removed;
     if (!removed) log(Level::error, "launch", removed.error().message);
+  }
+
+  // Removes attempts whose start failed, and could not be undone then. They have no agents that
+  // list() could show, so control does not remove them.
+  void remove_unstarted() {
+    std::vector<domain::AttemptId> unstarted;
+    for (const auto& [attempt, known] : attempts_)
+      if (!known.any_started()) unstarted.push_back(attempt);
+    for (const auto& attempt : unstarted) (void)remove(attempt);  // ensure() has logged the reason
   }
 
   void drain() {

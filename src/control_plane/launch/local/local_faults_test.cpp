@@ -137,6 +137,22 @@ TEST_F(LocalFaults, KeepsTheNextStartOfAnAttemptDuringALateRemoval) {
   EXPECT_FALSE(files_.exists(attempt_path(1)));
 }
 
+// Nothing shows it to control, which may not start the attempt again.
+TEST_F(LocalFaults, RemovesAFailedStartLaterThatCouldNotBeUndone) {
+  auto launcher = server();
+  failing_ = {"start an agent"};
+  files_.irremovable = "/0";
+  ASSERT_FALSE(launcher->ensure(gang(1, 2)));
+  EXPECT_TRUE(launcher->list().empty());
+  work(*launcher);
+  EXPECT_EQ(machine_.links().size(), 3u) << "they are still recorded";
+  files_.irremovable = "";
+  EXPECT_TRUE(launcher->list().empty());
+  work(*launcher);
+  EXPECT_TRUE(machine_.links().empty());
+  EXPECT_FALSE(files_.exists(attempt_path(1)));
+}
+
 TEST_F(LocalFaults, KeepsTheRecordOfAnAgentThatCannotBeEnded) {
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 2)));
