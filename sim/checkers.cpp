@@ -202,6 +202,8 @@ void Checkers::interrupted(const Json& command) {
   World::check(job != durable_.end(), "an interrupted job is not in the ledger");
   if (command.value("preemption", false)) {
     ++preemptions_[job->first];
+    const AttemptId attempt{job->first, uint32_t(*int_at(command, "attempt"))};
+    if (preempted_attempts_.contains(attempt)) return;
     return World::check(job->second.spec.queue && !job->second.spec.queue->quota_share.empty(),
                         title(job->second) + " was preempted, but belongs to no quota share");
   }

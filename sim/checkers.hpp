@@ -10,7 +10,7 @@
 //                                    borrowing limits
 //   machines come and go             idle machines are released, and nothing runs on them
 //   preempted jobs come back         as often as the job allows; only jobs of quota shares are
-//                                    preempted
+//                                    preempted, and attempts that the launcher has preempted
 //   only legal transitions           of jobs, phases, hosts; histories only grow
 //   accounting adds up               times of phases and of training; only running time is billed
 //   interrupted jobs come back       spot jobs and jobs with retries; no others are interrupted
@@ -82,6 +82,8 @@ class Checkers {
   void agent_restarted(domain::AttemptId attempt, domain::HostIndex host, const std::string& region,
                        const std::string& stream);
   void attempt_removed(domain::AttemptId attempt);
+  // Its launcher ended its hosts in favour of other work.
+  void attempt_preempted(domain::AttemptId attempt) { preempted_attempts_.insert(attempt); }
   void fact_acknowledged(domain::AttemptId attempt, domain::HostIndex host, uint64_t number);
   void dismissed(domain::AttemptId attempt, domain::HostIndex host);
   static void welcomed_with_wrong_token() {
@@ -160,6 +162,7 @@ class Checkers {
   std::map<domain::JobNumber, uint32_t> failed_attempts_;
   // by preemptions that were ordered
   std::map<domain::JobNumber, uint32_t> preemptions_;
+  std::set<domain::AttemptId> preempted_attempts_;  // by the launcher
   std::map<domain::JobNumber, size_t> seen_transitions_;
   std::map<domain::JobNumber, Duration> no_reason_since_;  // in true time
 

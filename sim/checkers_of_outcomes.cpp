@@ -93,7 +93,10 @@ void Checkers::check_failed(const Job& job) {
     return World::check(job.spec.principal == kHostileUser && begins("InternalServerError: "),
                         title(job) + " failed before its first attempt: " + job.failure_reason);
   if (job.attempt()->preempted && !job.attempt()->first_failed) return check_preemptions(job);
-  World::check(allowed_failures_.contains(job.number),
+  // A job that was preempted while it stopped starts no further attempt, and its model may be lost.
+  const bool preempted_while_stopping =
+      job.stop_requested && preempted_attempts_.contains({job.number, job.attempt()->number});
+  World::check(allowed_failures_.contains(job.number) || preempted_while_stopping,
                title(job) + " failed without a cause: " + job.failure_reason);
   World::check(
       begins("AlgorithmError: ") || begins("ClientError: ") || begins("InternalServerError: "),

@@ -28,6 +28,8 @@ class Cluster : public launch::Launcher {
 
   // Removes a machine that was added, with everything on it.
   virtual void lose_a_machine() {}
+  // Ends the hosts of one attempt, as a launcher's scheduler that prefers other work.
+  virtual void preempt_one() {}
   // The numbers of machines that were added, and that are coming.
   virtual uint32_t made() const { return 0; }
   virtual uint32_t coming() const { return 0; }

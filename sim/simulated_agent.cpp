@@ -132,6 +132,13 @@ void SimulatedAgent::remove() {
   process_runs_ = false;
 }
 
+void SimulatedAgent::preempt() {
+  if (!alive_) return;
+  world_.trace(name(), "is preempted");
+  gang_->broken = true;
+  remove();
+}
+
 // -- the spool
 
 bool SimulatedAgent::in_process(const std::function<void()>& action) {

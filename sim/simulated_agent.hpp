@@ -47,6 +47,8 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>,
   void die_with_machine() { die(Death::of_machine); }
   // Simulates that the launcher removes every trace of the host.
   void remove();
+  // Simulates that another scheduler takes the host for other work.
+  void preempt();
   // It is not started again when it is killed.
   void stay_dead() { starts_again_ = false; }
   // Suspends the machine: orders and timers take effect when it resumes.

@@ -1,6 +1,6 @@
 // SimulatedLauncher starts simulated agents on simulated machines. In some clusters it adds
-// machines, which start late, fail to start, or disappear. It owns the machines and the agents on
-// them, and outlives every server.
+// machines, which start late, fail to start, or disappear, and it preempts attempts. It owns the
+// machines and the agents on them, and outlives every server.
 //
 // Threads: one.
 #pragma once
@@ -81,6 +81,21 @@ class SimulatedLauncher final : public Cluster {
     machines_.erase(found);
   }
 
+  void preempt_one() override {
+    const SimulatedAgent* agent = some_agent();
+    if (agent == nullptr) return;
+    for (auto& [attempt, running] : gangs_) {
+      if (std::ranges::find(running.agents, agent, &std::shared_ptr<SimulatedAgent>::get) ==
+          running.agents.end())
+        continue;
+      running.preempted = true;
+      checkers_.attempt_preempted(attempt);
+      for (const auto& each : running.agents)
+        if (each) each->preempt();
+      return;
+    }
+  }
+
   // Returns the number of added machines.
   uint32_t made() const override {
     return uint32_t(std::ranges::count(machines_, kind_.name, &launch::Machine::kind));
@@ -126,10 +141,13 @@ class SimulatedLauncher final : public Cluster {
   std::vector<launch::Agent> list() override {
     std::vector<launch::Agent> agents;
     for (const auto& [attempt, running] : gangs_)
-      for (size_t i = 0; i < running.agents.size(); ++i)
-        if (running.agents[i])
-          agents.push_back(
-              {attempt, running.gang.token, domain::HostIndex(i), running.agents[i]->alive()});
+      for (size_t i = 0; i < running.agents.size(); ++i) {
+        if (!running.agents[i]) continue;
+        launch::Agent agent{attempt, running.gang.token, domain::HostIndex(i),
+                            running.agents[i]->alive()};
+        agent.preempted = running.preempted;
+        agents.push_back(std::move(agent));
+      }
     return agents;
   }
 
@@ -172,6 +190,7 @@ class SimulatedLauncher final : public Cluster {
     launch::Gang gang;
     std::shared_ptr<Gang> in_common;
     std::vector<std::shared_ptr<SimulatedAgent>> agents;  // shared with their pending events
+    bool preempted = false;
   };
   // Returns a live agent; nullptr when all have ended.
   SimulatedAgent* some_agent() {

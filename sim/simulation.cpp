@@ -429,6 +429,7 @@ class Simulation {
     repeat(2s, 20s, [this] { network_.cut_one(); });
     repeat(20s, 200s, [this] { launcher_->kill_one(); });
     repeat(30s, 200s, [this] { launcher_->lose_a_machine(); });
+    repeat(30s, 200s, [this] { launcher_->preempt_one(); });
     repeat(5s, 60s, [this] { network_.half_open_one(world_.between(1s, 90s)); });
     repeat(10s, 200s, [this] {
       const Duration by = some_jump(world_);
