@@ -326,6 +326,18 @@ void Checkers::fact_acknowledged(AttemptId attempt, HostIndex host, uint64_t num
                                                       " was acknowledged, but is not durable");
 }
 
+void Checkers::data_sent(AttemptId attempt, HostIndex host, uint64_t number) {
+  uint64_t& last = data_sent_[{attempt, host}];
+  last = std::max(last, number);
+}
+
+void Checkers::data_welcomed(AttemptId attempt, HostIndex host, uint64_t acknowledged) {
+  const auto sent = data_sent_.find({attempt, host});
+  World::check(acknowledged <= (sent == data_sent_.end() ? 0 : sent->second),
+               attempt.text() + "/" + std::to_string(host) +
+                   " received an acknowledgement of data that no agent of it ever sent");
+}
+
 void Checkers::dismissed(AttemptId attempt, HostIndex host) {
   const Job* job = durable(attempt.job);
   World::check(job && job->attempts.size() >= attempt.number,

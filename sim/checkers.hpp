@@ -85,6 +85,10 @@ class Checkers {
   // Its launcher ended its hosts in favour of other work.
   void attempt_preempted(domain::AttemptId attempt) { preempted_attempts_.insert(attempt); }
   void fact_acknowledged(domain::AttemptId attempt, domain::HostIndex host, uint64_t number);
+  // An agent has sent the batch; the server has the batches of this and earlier agents of the host
+  // up to `acknowledged`.
+  void data_sent(domain::AttemptId attempt, domain::HostIndex host, uint64_t number);
+  void data_welcomed(domain::AttemptId attempt, domain::HostIndex host, uint64_t acknowledged);
   void dismissed(domain::AttemptId attempt, domain::HostIndex host);
   static void welcomed_with_wrong_token() {
     World::fail("an agent with a wrong token was accepted");
@@ -153,6 +157,7 @@ class Checkers {
   std::set<domain::JobKey> stops_, stop_requests_;
   std::map<domain::JobNumber, domain::Job> durable_;
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, uint64_t> facts_;
+  std::map<std::pair<domain::AttemptId, domain::HostIndex>, uint64_t> data_sent_;  // last numbers
   std::set<std::pair<domain::AttemptId, domain::HostIndex>> given_up_;
   std::map<domain::AttemptId, Instant> first_running_;
   // whose failure was committed first

@@ -118,6 +118,7 @@ class FaultyLedger final : public ledger::Ledger {
   Result<void> fail_sync(const ledger::Batch& batch) {
     const bool there = world_.random.chance(2);
     if (there) {
+      if (disk_) disk_->lose_power_after(0);  // an earlier commit had fewer steps
       if (const auto done = inner_->commit(batch); !done) return done;
       durable(batch);
     }

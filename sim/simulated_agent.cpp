@@ -390,7 +390,7 @@ void SimulatedAgent::send_facts() {
 
 void SimulatedAgent::sent(uint64_t number, const wire::Message& data) {
   const bool fresh = data_sent_.emplace(number, data).second;
-  last_data_ = std::max(last_data_, number);
+  checkers_.data_sent(order_.attempt, order_.host, number);
   // The spool stores batches without their numbers, so an agent sends the batches of an earlier
   // agent again with other numbers.
   if (const auto* metrics = std::get_if<wire::MetricBatch>(&data); metrics && fresh && died_before_)
@@ -433,8 +433,7 @@ void SimulatedAgent::obey(const wire::Message& message) {
   if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
     welcomed_ = greeted_ = true;
     checkers_.fact_acknowledged(order_.attempt, order_.host, welcome->state_acknowledged);
-    World::check(welcome->data_acknowledged <= last_data_,
-                 name() + " received an acknowledgement of data that it never sent");
+    checkers_.data_welcomed(order_.attempt, order_.host, welcome->data_acknowledged);
     held_.reset();
     data_acknowledged(welcome->data_acknowledged);
     if (in_process(

@@ -139,7 +139,6 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>,
   std::optional<wire::StateFact> held_;  // a final fact, which waits for the data before it
   Duration held_since_{};
   std::map<uint64_t, wire::Message> data_sent_;  // LogBatch or MetricBatch, not acknowledged
-  uint64_t last_data_ = 0;                       // the greatest number sent
   uint64_t lines_ = 0;
 };
 
