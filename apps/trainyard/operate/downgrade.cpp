@@ -74,7 +74,7 @@ Result<uint64_t> join_lists(objects::Objects& objects, const std::string& direct
 Result<Downgraded> downgrade(const std::string& data_directory, Clock& clock, Random& random) {
   if (!os::exists(data_directory + "/ledger.db"))
     return not_found(data_directory + " holds no ledger of Trainyard");
-  const auto data = TRY(DataDirectory::open(data_directory).in("going back"));
+  const auto data = TRY(DataDirectory::open(data_directory).in("downgrading " + data_directory));
   const std::string place = data.file("objects");
   Downgraded done;
   if (os::exists(place)) {
@@ -85,7 +85,8 @@ Result<Downgraded> downgrade(const std::string& data_directory, Clock& clock, Ra
     TRY(os::write_file_durably(place + "/format", kFormatOfFirstRelease));
   }
   done.points = TRY(observe::downgrade_metrics(data.file("metrics")));
-  const auto restored = TRY(ledger::restore_copy(data.file("ledger.db")).in("going back"));
+  const auto restored =
+      TRY(ledger::restore_copy(data.file("ledger.db")).in("downgrading " + data_directory));
   done.ledger_version = restored.version;
   done.kept_ledger = restored.kept_copy;
   return done;
