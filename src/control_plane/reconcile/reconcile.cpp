@@ -154,10 +154,12 @@ class Reconciler {
         remove(id);
       return;
     }
-    // Hosts that were not started: they have not reported, and the launcher does not list them.
+    // Hosts that were not started: they have not reported, and the launcher does not list them. If
+    // another host has reported and the launcher lists none, the whole gang was lost.
+    const bool lost = !shown.any && std::ranges::any_of(attempt.hosts, &Host::facts_applied);
     const auto missing = hosts_where(attempt, [&](HostIndex host) {
       return attempt.hosts[host].state == HostState::placed &&
-             attempt.hosts[host].facts_applied == 0 && !shown.listed[host];
+             attempt.hosts[host].facts_applied == 0 && !shown.listed[host] && !lost;
     });
     const auto gone = hosts_where(attempt, [&](HostIndex host) {
       return !is_final(attempt.hosts[host].state) && !shown.alive[host] &&

@@ -109,6 +109,16 @@ TEST(Decide, LosesHostsWhoseAgentsHaveExited) {
       << "it had finished";
 }
 
+TEST(Decide, DoesNotStartAGangAgainOfWhichAHostHasReported) {
+  const std::string gone = "(lost: lost the host's agent on machine box-1)";
+  EXPECT_EQ((Case{a_job(HostState::placed, HostState::finished), {}, {}}.decided()),
+            "lose 0 " + gone)
+      << "the second would run twice";
+  EXPECT_EQ((Case{a_job(HostState::placed, HostState::finished), {agent(1, false)}, {}}.decided()),
+            "ensure j1a1")
+      << "the launcher knows what it has started";
+}
+
 TEST(Decide, ReportsTheLaunchersNoteOfADeadAgent) {
   Case lost{a_job(HostState::running, HostState::running), {agent(0), agent(1, false)}, {}};
   lost.agents[1].note = "Slurm job 7 is NODE_FAIL";
