@@ -313,7 +313,7 @@ def test_a_spool_directory_of_another_user_is_rejected(
     [
         ('ana = { unix_user = "root" }', "is a system account"),
         ('ana = { unix_user = "daemon" }', "is a system account"),
-        ('ana = { unix_user = "no-such-user" }', "has no account 'no-such-user'"),
+        ('ana = { unix_user = "no-such-user" }', "account 'no-such-user' not found"),
         ('ana = { unix_user = "USER" }\nbob = {}', '"bob" has no unix_user'),
     ],
 )

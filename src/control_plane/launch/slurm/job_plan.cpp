@@ -92,14 +92,18 @@ std::string srun_text(const SlurmJobSettings& settings, const std::string& node,
          " " + shell_quoted(settings.program_directory + "/trainyard-slurm-host");
 }
 
-// Runs one host, and prints its number, its exit code and its last message.
+// Runs one host, and prints its number, its exit code and its first message: the program's own, or
+// else srun's, which may come before it.
 std::string step_of_host(const SlurmJobSettings& settings, const Member& member,
                          const HostOrder& order, const std::string& node) {
   StepSize size;
   size.add(member);
   return "(\n  why=$(" + srun_text(settings, node, size) + " 2>&1 <<'ORDER'\n" + to_text(order) +
-         "\nORDER\n  )\n  echo \"" + std::to_string(order.host) +
-         " $? $(printf %s \"$why\" | head -n 1)\"\n) &\n";
+         "\nORDER\n  )\n  code=$?\n"
+         "  own=$(printf '%s\\n' \"$why\" | grep -v '^srun: ' | head -n 1)\n"
+         "  echo \"" +
+         std::to_string(order.host) +
+         " $code ${own:-$(printf '%s\\n' \"$why\" | head -n 1)}\"\n) &\n";
 }
 
 // Runs all hosts of the node. The program prints the same line of each host that ends; what srun
@@ -215,15 +219,16 @@ std::string script_of(const SlurmJobSettings& settings, const Gang& gang,
       script += step_of_node(settings, gang, part, orders);
   return script +
          "wait\n} | {\n"
-         "ended= seen=, last=\nwhile read -r host code why; do\n"
+         "ended= seen=, own= srun=\nwhile read -r host code why; do\n"
          "  case $host:$code in\n"
-         "  *[!0-9:]*|:*|*:) last=${last:-\"$host $code $why\"}; continue ;;\n"
+         "  srun:*) srun=${srun:-\"$host $code $why\"}; continue ;;\n"
+         "  *[!0-9:]*|:*|*:) own=${own:-\"$host $code $why\"}; continue ;;\n"
          "  esac\n"
          "  case $seen in *,$host,*) continue ;; esac\n"
          "  seen=$seen$host,\n"
          "  [ \"$code\" = 0 ] && continue\n"
          "  ended=\"$ended${ended:+,}$host:$code\"\n"
-         "  why=$(printf %s \"${why:-$last}\" | head -c 200 | tr -cd 'A-Za-z0-9 ./:_()-')\n"
+         "  why=$(printf %s \"${why:-${own:-$srun}}\" | head -c 200 | tr -cd 'A-Za-z0-9 ./:_()-')\n"
          "  scontrol update jobid=\"$SLURM_JOB_ID\" comment=" +
          shell_quoted(request.comment) +
          "\" ended=$ended why=$why\"\n"

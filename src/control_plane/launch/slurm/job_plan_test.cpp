@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "launch/slurm/command_line.hpp"
+#include "os/files.hpp"
+#include "os/temporary_directory.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -222,6 +224,40 @@ TEST(SlurmJobPlan, RunsAJobForTheAccountOfItsSubmitter) {
   ASSERT_TRUE(own) << own.error().message;
   EXPECT_EQ(own->user, UnixUser{});
   EXPECT_EQ(own->script.find("--hosts"), std::string::npos);
+}
+
+// Runs a job's script with an srun that prints the lines and fails. Returns the message that the
+// script stores in the job's comment.
+std::string stored_message(const std::string& script, const std::string& lines) {
+  const os::TemporaryDirectory directory;
+  const auto make_program = [&](const std::string& name, const std::string& text) {
+    EXPECT_TRUE(os::write_file(directory.path() + "/" + name, "#!/bin/sh\n" + text, 0755));
+  };
+  make_program("srun", "cat >/dev/null\nprintf '" + lines + "' >&2\nexit 1\n");
+  make_program("scontrol", "printf '%s\\n' \"$@\" >'" + directory.path() + "/comment'\n");
+  os::Command command;
+  command.arguments = {"/bin/sh", "-s"};
+  command.environment = {{"PATH", directory.path() + ":/usr/bin:/bin"}, {"SLURM_JOB_ID", "7"}};
+  command.input = script;
+  EXPECT_TRUE(os::run(command));
+  const auto comment = os::read_file(directory.path() + "/comment");
+  if (!comment) return comment.error().message;
+  const size_t why = comment->find(" why=");
+  return why == std::string::npos ? *comment : comment->substr(why + 5);
+}
+
+TEST(SlurmJobPlan, StoresTheMessageOfTheProgramRatherThanThatOfSrun) {
+  const std::string of_srun = "srun: error: n1: task 0: Exited with exit code 1";
+  const std::string own = "trainyard-slurm-host: the directory belongs to user 1001";
+  Gang gang = gang_on({"n1"});
+  for (const char* submitter : {"owner", "ana"}) {
+    gang.submitter = submitter;
+    const auto request = plan_job(settings_of_users(), gang, three_nodes(), kSubnet, seal);
+    ASSERT_TRUE(request) << request.error().message;
+    EXPECT_EQ(stored_message(request->script, own + "\\n" + of_srun + "\\n"), own + "\n");
+    EXPECT_EQ(stored_message(request->script, of_srun + "\\n" + own + "\\n"), own + "\n");
+    EXPECT_EQ(stored_message(request->script, of_srun + "\\n"), of_srun + "\n");
+  }
 }
 
 // An account cannot join nodes by VXLAN.
