@@ -87,7 +87,8 @@ def listed(server: Server, *arguments: str) -> dict:
 
 
 def files(server: Server) -> int:
-    return sum(1 for _ in pathlib.Path(server.data, "images.blocks").glob("??/*"))
+    """Counts the whole blocks: a file that is still written has another name."""
+    return sum(1 for _ in pathlib.Path(server.data, "images.blocks").glob("??/[0-9a-f]*"))
 
 
 def test_a_job_reads_what_was_warmed(server: Server) -> None:
@@ -217,7 +218,9 @@ def lock_a_block(server: Server, key: str, body: bytes) -> int:
     parts = (record["agents_endpoint"], "yard", key, hashlib.md5(body).hexdigest())
     identity = "".join(f"{len(part)}:{part}" for part in parts) + "0"
     offset = int.from_bytes(hashlib.sha256(identity.encode()).digest()[:8], "big") >> 2
-    path = os.path.join(server.data, "images.blocks", "fetches")
+    blocks = os.path.join(server.data, "images.blocks")
+    os.makedirs(blocks, mode=0o700, exist_ok=True)  # the first agent has not made it yet
+    path = os.path.join(blocks, "fetches")
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT)
     lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, offset, 1, 0)
     fcntl.fcntl(descriptor, F_OFD_SETLK, lock)
