@@ -69,7 +69,7 @@ class LocalSgd::Impl {
     const bool caught_up = region_group_.take_caught_up();
     TRY(drain(0ms));  // sends the answers before the caller trains again
     take(parameters);
-    return Round{replica_.round(), int(region_group_.size()), caught_up};
+    return Round{replica_.round(), int(region_group_.size_of_round()), caught_up};
   }
 
   Result<void> finish() {

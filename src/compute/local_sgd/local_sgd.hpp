@@ -59,7 +59,7 @@ struct LocalSgdOptions {
 
 struct Round {
   uint64_t number = 0;  // completed rounds
-  int regions = 0;      // members of the group
+  int regions = 0;      // members of the group when the round ended
   // this region's parameters were replaced by the others', because it was behind or not connected
   bool caught_up = false;
 };

@@ -254,7 +254,7 @@ void RegionGroup::rejoin() {
 
 void RegionGroup::set_members(const Members& members) {
   const Members before = std::exchange(members_, {});
-  size_ = members.size();
+  size_ = size_of_round_ = members.size();
   for (const uint32_t each : members) {
     if (each == region_ || linked_.contains(each)) members_.push_back(each);
     joiners_.erase(each);
@@ -326,7 +326,7 @@ void RegionGroup::end_round() {
 
 void RegionGroup::admit_joiners() {
   for (const auto& [peer, join] : joiners_) members_.push_back(peer);
-  size_ = members_.size();
+  size_ = size_of_round_ = members_.size();
   for (const auto& [peer, join] : joiners_) {
     Snapshot snapshot = replica_.snapshot(join.digest);
     snapshot.members = members_;

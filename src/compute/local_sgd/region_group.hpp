@@ -88,6 +88,8 @@ class RegionGroup {
   const Members& members() const { return members_; }
   // Returns the number of members, reachable or not, as far as this region knows.
   size_t size() const { return size_; }
+  // Returns the number of members at the end of the last round. Regions may have left since then.
+  size_t size_of_round() const { return size_of_round_; }
   bool is_linked(uint32_t peer) const { return linked_.contains(peer); }
   uint32_t leader() const;  // requires: is_member()
   // Returns the regions from which this region needs a message to continue.
@@ -132,6 +134,7 @@ class RegionGroup {
   std::set<uint32_t> linked_;
   Members members_;  // only linked members and this region; empty while joining
   size_t size_ = 0;
+  size_t size_of_round_ = 0;
   std::map<uint32_t, Join> joiners_;  // linked regions that want to join
   std::map<uint32_t, Offer> offers_;  // by peer
   std::optional<Offer> own_offer_;
