@@ -29,8 +29,8 @@ std::vector<SlurmJob> forgotten_jobs(const std::vector<SlurmJob>& previous,
 void EndedJobs::complete(Slurm& slurm, std::vector<SlurmJob>& listed) {
   const auto now = clock_.monotonic();
   if (has_accounting_)
-    for (SlurmJob& job : forgotten_jobs(previous_, listed))
-      unknown_.try_emplace(job.id, Forgotten{std::move(job), now});
+    for (const SlurmJob& job : forgotten_jobs(previous_, listed))
+      unknown_.try_emplace(job.id, Forgotten{job, now});
   previous_ = listed;
   const auto present = ids_of(listed);
   for (auto* jobs : {&unknown_, &ended_})
