@@ -35,7 +35,7 @@ class AlarmParts {
  private:
   std::unique_ptr<alarms::AlarmStore> store_;
   std::unique_ptr<alarms::Dashboards> dashboards_;
-  const api::cloudwatch::CloudwatchTexts texts_;
+  const api::cloudwatch::CloudwatchTexts texts_{};
 };
 
 }  // namespace trainyard::apps

@@ -60,7 +60,7 @@ class InsightRules {
   class ReportSlot {
    public:
     explicit ReportSlot(InsightRules* rules) : rules_(rules) {}
-    ReportSlot(ReportSlot&& other) : rules_(std::exchange(other.rules_, nullptr)) {}
+    ReportSlot(ReportSlot&& other) noexcept : rules_(std::exchange(other.rules_, nullptr)) {}
     ~ReportSlot();
 
    private:

@@ -51,7 +51,8 @@ Result<Json> fetch_jobs(client::Client& client, Json question, int64_t jobs_max,
     if (const auto jobs = page.find("Jobs"); jobs != page.end() && jobs->is_array())
       all.insert(all.end(), jobs->begin(), jobs->end());
     const auto next = page.find("NextToken");
-    if (next == page.end() || !next->is_string() || *next == "") break;
+    if (next == page.end() || !next->is_string() || next->get_ref<const std::string&>().empty())
+      break;
     question["NextToken"] = *next;
   }
   return Json{{"Jobs", std::move(all)}};
