@@ -327,27 +327,35 @@ TEST(RegionGroup, RemovesTheSenderOfAnInvalidOffer) {
   }
 }
 
+// Region 0 leads a group with region 1.
+struct LeaderOfTwo {
+  LeaderOfTwo() {
+    group.linked(1);
+    group.received(1, Join{0, ours.digest(), 2});
+  }
+  void offer() { group.offer(*ours.offer(std::vector<float>{0, 0}, 1)); }
+
+  Replica ours = Replica({1, 2}, "", {}, Coding::f32);
+  RegionGroup group = RegionGroup(ours, 0, 2);
+};
+
 TEST(RegionGroup, ReportsTheMembersOfARoundAlsoWhenOneLeavesAfterIt) {
-  Replica ours({1, 2}, "", {}, Coding::f32);
-  RegionGroup group(ours, 0, 2);
-  group.linked(1);
-  group.received(1, Join{0, ours.digest(), 2});
-  group.offer(*ours.offer(std::vector<float>{0, 0}, 1));
+  LeaderOfTwo leader;
+  auto& [ours, group] = leader;
+  leader.offer();
   group.received(1, Offer{1, ours.digest(), 1, Coding::f32, std::string(8, '\0')});
   ASSERT_FALSE(group.offering());
   group.lost(1);
   EXPECT_EQ(group.size(), 1u);
   EXPECT_EQ(group.size_of_round(), 2u);
-  group.offer(*ours.offer(std::vector<float>{0, 0}, 1));
+  leader.offer();
   EXPECT_EQ(group.size_of_round(), 1u) << "of the round without it";
 }
 
 TEST(RegionGroup, SendsASnapshotToARegionWithDifferentParameters) {
-  Replica ours({1, 2}, "", {}, Coding::f32);
-  RegionGroup group(ours, 0, 2);
-  group.linked(1);
-  group.received(1, Join{0, ours.digest(), 2});
-  group.offer(*ours.offer(std::vector<float>{0, 0}, 1));
+  LeaderOfTwo leader;
+  auto& [ours, group] = leader;
+  leader.offer();
   (void)group.take_outgoing();
   group.received(1, Offer{1, ours.digest() + 1, 1, Coding::f32, std::string(8, '\0')});
   const auto sent = group.take_outgoing();
