@@ -10,30 +10,33 @@
 namespace trainyard::domain {
 namespace {
 
-Result<void> within(const std::string& member, int64_t value, int64_t least, int64_t most) {
+// Texts are made only for errors: each decision checks the specs of all waiting jobs.
+
+Result<void> within(std::string_view member, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most) return {};
-  return invalid(member + " is " + std::to_string(value) + ", and must be between " +
+  return invalid(std::string(member) + " is " + std::to_string(value) + ", and must be between " +
                  std::to_string(least) + " and " + std::to_string(most));
 }
 
-Result<void> check_share(const std::string& member, const Share& share) {
+Result<void> check_share(const Share& share) {
   if (!(share.cpus >= 0 && share.cpus <= kHostCpusMax))
-    return invalid(member + ".cpus is " + std::to_string(share.cpus) +
-                   ", and must be between 0 and " + std::to_string(int64_t(kHostCpusMax)));
-  TRY(within(member + ".memory_bytes", share.memory_bytes, 0, kHostMemoryBytesMax));
-  return within(member + ".gpus", share.gpus, 0, kHostGpusMax);
+    return invalid("cpus is " + std::to_string(share.cpus) + ", and must be between 0 and " +
+                   std::to_string(int64_t(kHostCpusMax)));
+  TRY(within("memory_bytes", share.memory_bytes, 0, kHostMemoryBytesMax));
+  return within("gpus", share.gpus, 0, kHostGpusMax);
 }
 
-Result<void> check_group(const std::string& member, const InstanceGroup& group) {
-  TRY(within(member + ": the number of hosts", group.count, 1, kGangHostsMax));
-  return group.share ? check_share(member, *group.share) : Result<void>();
+Result<void> check_group(const InstanceGroup& group) {
+  TRY(within("the number of hosts", group.count, 1, kGangHostsMax));
+  return group.share ? check_share(*group.share) : Result<void>();
 }
 
 Result<void> check_groups(const JobSpec& spec) {
   if (spec.groups.empty()) return invalid("groups must name at least one instance group");
   int64_t hosts = 0;  // 64 bits: each group has up to 2^32 hosts
   for (const InstanceGroup& group : spec.groups) {
-    TRY(check_group("instance group " + shorten(group.name, 64), group));
+    if (auto checked = check_group(group); !checked)
+      return std::move(checked).error().in("instance group " + shorten(group.name, 64));
     hosts += group.count;
   }
   TRY(within("the number of hosts over all instance groups", hosts, 1, kGangHostsMax));
@@ -43,7 +46,9 @@ Result<void> check_groups(const JobSpec& spec) {
   TRY(within("the number of instance groups of a job with instance preferences",
              int64_t(spec.groups.size()), 1, 1));
   for (const InstanceGroup& group : spec.preferences)
-    TRY(check_group("instance preference " + shorten(group.instance_type, 64), group));
+    if (auto checked = check_group(group); !checked)
+      return std::move(checked).error().in("instance preference " +
+                                           shorten(group.instance_type, 64));
   return {};
 }
 
@@ -52,11 +57,12 @@ Result<void> check_queued(const JobSpec& spec) {
   if (spec.main_node) TRY(within("main_node", *spec.main_node, 0, int64_t(spec.hosts()) - 1));
   TRY(within("attempts_max", spec.retry.attempts_max, 0, kQueuedAttemptsMax));
   for (const Consumption& each : spec.queue->consumes)
-    TRY(within("the quantity of " + shorten(each.resource, 128), each.quantity, 0, kCountedMax));
+    if (auto checked = within("its quantity", each.quantity, 0, kCountedMax); !checked)
+      return std::move(checked).error().in("resource " + shorten(each.resource, 128));
   return {};
 }
 
-Result<void> check_instant(const std::string& member, const std::optional<Instant>& at) {
+Result<void> check_instant(std::string_view member, const std::optional<Instant>& at) {
   if (!at) return {};
   return within(member, to_milliseconds(*at), -kInstantMillisecondsMax, kInstantMillisecondsMax);
 }
@@ -109,7 +115,7 @@ Result<void> check_attempts(const Job& job) {
   if (attempt->hosts.size() != job.spec.hosts())
     return invalid("its last attempt has " + counted(attempt->hosts.size(), "host") +
                    ", but its spec requests " + std::to_string(job.spec.hosts()));
-  for (const Host& host : attempt->hosts) TRY(check_share("host", host.share));
+  for (const Host& host : attempt->hosts) TRY(check_share(host.share).in("host"));
   if (attempt->first_failed && *attempt->first_failed >= attempt->hosts.size())
     return invalid("first_failed is " + std::to_string(*attempt->first_failed) +
                    ", but the attempt has " + counted(attempt->hosts.size(), "host"));
