@@ -132,9 +132,17 @@ void SimulatedAgent::remove() {
   process_runs_ = false;
 }
 
-void SimulatedAgent::preempt() {
+void SimulatedAgent::preempt(Duration grace) {
   if (!alive_) return;
   world_.trace(name(), "is preempted");
+  if (grace <= Duration{}) return kill_for_other_work();
+  when_awake([this, grace] { happen(agent::MachineReclaimed{grace}); });
+  world_.after(grace, [weak = weak_from_this()] {
+    if (const auto self = weak.lock(); self && self->alive_) self->kill_for_other_work();
+  });
+}
+
+void SimulatedAgent::kill_for_other_work() {
   gang_->broken = true;
   remove();
 }

@@ -47,8 +47,9 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>,
   void die_with_machine() { die(Death::of_machine); }
   // Simulates that the launcher removes every trace of the host.
   void remove();
-  // Simulates that another scheduler takes the host for other work.
-  void preempt();
+  // Simulates that another scheduler takes the host for other work: SIGTERM, and SIGKILL after
+  // `grace`.
+  void preempt(Duration grace);
   // It is not started again when it is killed.
   void stay_dead() { starts_again_ = false; }
   // Suspends the machine: orders and timers take effect when it resumes.
@@ -64,6 +65,7 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>,
   std::string name() const { return order_.attempt.text() + "/" + std::to_string(order_.host); }
 
  private:
+  void kill_for_other_work();
   enum class Death { of_process, of_machine };
   void die(Death death);
   void start_again();

@@ -90,8 +90,9 @@ class SimulatedLauncher final : public Cluster {
         continue;
       running.preempted = true;
       checkers_.attempt_preempted(attempt);
+      const Duration grace = world_.random.chance(2) ? Duration{} : world_.between(1s, 60s);
       for (const auto& each : running.agents)
-        if (each) each->preempt();
+        if (each) each->preempt(grace);
       return;
     }
   }

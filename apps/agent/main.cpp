@@ -113,10 +113,11 @@ Result<Options> read_options(int argc, char** argv) {
   return options;
 }
 
-// On SIGTERM and SIGINT the agent kills the job's processes, cleans up and exits. One thread waits
-// for the signals; they are blocked in all others.
+// On SIGTERM the agent stops the job's processes, saves their checkpoints, cleans up and exits; on
+// SIGINT it kills them at once. One thread waits for the signals; they are blocked in all others.
 class SignalWatch {
  public:
+  enum class Stop { no, with_grace, at_once };
   SignalWatch() {
     ::signal(SIGPIPE, SIG_IGN);
     sigemptyset(&signals_);
@@ -128,20 +129,21 @@ class SignalWatch {
       int number = 0;
       while (sigwait(&signals_, &number) == 0 && number != SIGUSR1) {
         const MutexLock lock(mutex_);
-        stop_requested_ = true;
-        if (stop_) stop_();
+        if (requested_ != Stop::at_once)
+          requested_ = number == SIGINT ? Stop::at_once : Stop::with_grace;
+        if (stop_) stop_(requested_);
       }
     });
   }
-  // Sets the function to call on a signal; empty: none. After a signal it is called at once.
-  void set_stop(std::function<void()> stop) {
+  // Sets the function to call on each signal; empty: none. After a signal it is called now.
+  void set_stop(std::function<void(Stop)> stop) {
     const MutexLock lock(mutex_);
     stop_ = std::move(stop);
-    if (stop_ && stop_requested_) stop_();
+    if (stop_ && requested_ != Stop::no) stop_(requested_);
   }
   bool stop_requested() {
     const MutexLock lock(mutex_);
-    return stop_requested_;
+    return requested_ != Stop::no;
   }
   ~SignalWatch() {
     if (!thread_.joinable()) return;
@@ -152,8 +154,8 @@ class SignalWatch {
  private:
   sigset_t signals_{};
   Mutex mutex_;
-  std::function<void()> stop_ GUARDED_BY(mutex_);
-  bool stop_requested_ GUARDED_BY(mutex_) = false;
+  std::function<void(Stop)> stop_ GUARDED_BY(mutex_);
+  Stop requested_ GUARDED_BY(mutex_) = Stop::no;
   std::thread thread_;
 };
 
@@ -427,9 +429,12 @@ Result<CarriedOut> carry_out(const wire::Order& order, Tools& tools) {
       dependencies_of({order, tools, *objects, keys, uplink, facts, volume});
   agent::Agent agent(order, layout, dependencies, keys, spool->found_facts());
   receiver = &agent;
-  tools.signals.set_stop([&agent, &offer] {
+  tools.signals.set_stop([&agent, &offer](SignalWatch::Stop how) {
     offer.cancel();
-    agent.fence();
+    if (how == SignalWatch::Stop::at_once)
+      agent.fence();
+    else
+      agent.reclaim();
   });
   uplink.start();
   CarriedOut carried;

@@ -44,6 +44,13 @@ train = "./data"
 [hyperparameters]
 epochs = 3
 """
+SAVE_WHEN_STOPPED = """
+cd /opt/ml/checkpoints
+if [ -e state ]; then echo resumed from $(cat state); exit 0; fi
+trap 'echo saving; sleep 2; echo step 7 > state; exit 0' TERM
+echo ready
+while :; do sleep 0.1; done
+"""
 SLURM_HOST = os.path.join(os.path.dirname(PROGRAM), "trainyard-slurm-host")
 
 
@@ -165,11 +172,9 @@ def test_a_failed_node_is_a_lost_host_with_slurms_reason(cluster: Cluster, serve
     assert "Not responding" in job["FailureReason"], job["FailureReason"]
 
 
-def test_a_job_that_slurm_preempts_is_interrupted_and_starts_again(
-    cluster: Cluster, server: Server
-) -> None:
-    name = create(server, SOME_SECONDS, instance_type="ml.c5.4xlarge")
-    wait_for_line(server, name, "ready")
+def preempt_and_finish(cluster: Cluster, server: Server, name: str) -> str:
+    """Lets an urgent job take the node of the last job, and waits until that has ended. Returns the
+    message of its interruption."""
     urgent = cluster.run(
         "sbatch",
         "--parsable",
@@ -186,8 +191,36 @@ def test_a_job_that_slurm_preempts_is_interrupted_and_starts_again(
     transitions = job["SecondaryStatusTransitions"]
     interrupted = [each for each in transitions if each["Status"] == "Interrupted"]
     assert len(interrupted) == 1, transitions
-    assert re.search("preempted on machine .* is PREEMPTED", interrupted[0]["StatusMessage"])
+    message: str = interrupted[0]["StatusMessage"]
+    return message
+
+
+def test_a_job_that_slurm_preempts_is_interrupted_and_starts_again(
+    cluster: Cluster, server: Server
+) -> None:
+    name = create(server, SOME_SECONDS, instance_type="ml.c5.4xlarge")
+    wait_for_line(server, name, "ready")
+    message = preempt_and_finish(cluster, server, name)
+    assert re.search("preempted on machine .* is PREEMPTED", message), message
     assert lines(server, name).count("ready") == 2
+
+
+@pytest.mark.parametrize("interface", ["programs", "rest"])
+def test_a_preempted_job_saves_a_checkpoint_within_the_partitions_grace_time(
+    cluster: Cluster, start: Callable[..., Server], interface: str
+) -> None:
+    server = start(rest_keys(cluster) if interface == "rest" else "", partition="patient")
+    server.boto("s3").create_bucket(Bucket="yard")
+    name = create(
+        server,
+        SAVE_WHEN_STOPPED,
+        instance_type="ml.c5.4xlarge",
+        CheckpointConfig={"S3Uri": f"s3://yard/{fresh('checkpoints')}"},
+    )
+    wait_for_line(server, name, "ready")
+    message = preempt_and_finish(cluster, server, name)
+    assert re.search("preempted on machine .*preempted", message), message
+    assert lines(server, name) == ["ready", "saving", "resumed from step 7"]
 
 
 def test_secrets_are_neither_in_the_job_nor_in_arguments(cluster: Cluster, server: Server) -> None:

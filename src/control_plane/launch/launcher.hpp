@@ -73,8 +73,8 @@ struct Agent {
   std::string note = {};
   // True: the agent reports that its attempt has ended and that it can run another one.
   bool idle = false;
-  // True: the underlying system ended the agent in favour of other work, so that the job is not at
-  // fault and waits for another attempt.
+  // True: the underlying system ends the agent in favour of other work, so that the job is not at
+  // fault and waits for another attempt. A live agent has some time to stop, and `note` says why.
   bool preempted = false;
   // Set while it is unknown which attempt the agent runs: its machine. It may run any attempt that
   // has a host on that machine and is not listed. `attempt` is then {}.

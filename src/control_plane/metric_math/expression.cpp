@@ -46,7 +46,7 @@ class Parser {
 
   Result<NodePointer> parse() {
     auto root = TRY(either());
-    if (token().size()) return syntax();
+    if (!token().empty()) return syntax();
     return root;
   }
 

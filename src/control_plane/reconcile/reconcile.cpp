@@ -165,8 +165,11 @@ class Reconciler {
       return !is_final(attempt.hosts[host].state) && !shown.alive[host] &&
              std::ranges::find(missing, host) == missing.end();
     });
+    if (job.state == JobState::active && !attempt.interrupted && !attempt.first_failed)
+      interrupt_if_preempted(attempt, id, shown);
     if (!gone.empty()) {
-      lose_agents(attempt, id, gone, shown);
+      lose(id, gone, Fault::lost,
+           "lost the host's agent " + place_of(attempt, gone.front(), shown));
     } else if (!missing.empty()) {
       start(job, attempt, id, missing);
     } else if (const auto* note = note_of_pending(attempt, shown)) {
@@ -183,34 +186,12 @@ class Reconciler {
     }
   }
 
-  // Loses hosts whose agents have ended without a report. If the launcher's system preempted one of
-  // them, it interrupts the job first, so that the job gets another attempt.
-  void lose_agents(const Attempt& attempt, AttemptId id, const std::vector<HostIndex>& gone,
-                   const Shown& shown) {
-    const auto preempted =
-        std::ranges::find_if(gone, [&](HostIndex host) { return bool(shown.preempted[host]); });
-    const HostIndex first = preempted == gone.end() ? gone.front() : *preempted;
-    const std::string note = shown.notes[first].empty() ? "" : ": " + shown.notes[first];
-    const std::string machine = attempt.hosts[first].machine;
-    if (preempted != gone.end())
-      decision_.commands.push_back(Interrupt{id.job, id.number, first, timeout_.spot_notice,
-                                             "preempted on machine " + machine + note, true});
-    lose(id, gone, Fault::lost, "lost the host's agent on machine " + machine + note);
-  }
-
-  // Returns true if no agent was started: such agents have nothing to send, and do not exit.
-  static bool is_unstarted(const Attempt& attempt, const Shown& shown) {
-    for (HostIndex host = 0; host < attempt.hosts.size(); ++host)
-      if (attempt.hosts[host].facts_applied > 0 || (shown.alive[host] && shown.notes[host].empty()))
-        return false;
-    return true;
-  }
-
-  // Returns the launcher's message about an attempt that it has not started yet; nullptr: none.
-  static const std::string* note_of_pending(const Attempt& attempt, const Shown& shown) {
-    const bool pending = std::ranges::all_of(
-        attempt.hosts, [](const Host& host) { return host.state == HostState::placed; });
-    return pending && !shown.notes.front().empty() ? &shown.notes.front() : nullptr;
+  // Interrupts a job of which the launcher's system preempts a host, so that it gets another
+  // attempt. Its other hosts stop meanwhile.
+  void interrupt_if_preempted(const Attempt& attempt, AttemptId id, const Shown& shown) {
+    if (const auto host = preempted_host(attempt, shown))
+      decision_.commands.push_back(Interrupt{id.job, id.number, *host, timeout_.spot_notice,
+                                             "preempted " + place_of(attempt, *host, shown), true});
   }
 
   void check_time_limits(const Job& job) {

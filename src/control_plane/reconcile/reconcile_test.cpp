@@ -135,6 +135,19 @@ TEST(Decide, InterruptsAJobOfWhichALauncherPreemptedAHost) {
             "PREEMPTED)");
 }
 
+TEST(Decide, InterruptsAJobWhileALauncherPreemptsAHost) {
+  Case running{a_job(HostState::running, HostState::running), {agent(0), agent(1)}, {}};
+  running.agents[1].preempted = true;
+  running.agents[1].note = "Slurm job 7 is RUNNING and is being preempted";
+  EXPECT_EQ(running.decided(), "interrupt");
+  running.job.attempts[0].interrupted = kReconcileNow;
+  running.job.attempts[0].interruption = "algo-2: preempted";
+  EXPECT_EQ(running.decided(), "") << "once";
+  Case uploading{a_job(HostState::uploading, HostState::running), {agent(0), agent(1)}, {}};
+  uploading.agents[0].preempted = true;
+  EXPECT_EQ(uploading.decided(), "") << "its upload may end in time";
+}
+
 TEST(Decide, GivesAPreemptedJobAnotherAttempt) {
   domain::Job job = a_job(HostState::running, HostState::running);
   Case taken{job, {agent(0, false), agent(1, false)}, {}};
@@ -153,6 +166,29 @@ TEST(Decide, GivesAPreemptedJobAnotherAttempt) {
   EXPECT_EQ(job.transitions.back().message,
             "The training job was interrupted and starts again: algo-1: preempted on machine "
             "box-1: Slurm job 7 is PREEMPTED (a preemption does not count as a retry)");
+}
+
+// The agent has received SIGTERM. Its launcher tells later whether the job was preempted.
+TEST(Decide, DoesNotBlameAJobForAProcessThatItsAgentStopped) {
+  for (const bool preempted : {false, true}) {
+    domain::Job job = a_job(HostState::running, HostState::running);
+    Fact fact{{1, 1}, 0, {}};
+    fact.fact.number = 2;
+    fact.fact.at = kReconcileNow;
+    fact.fact.state = HostState::draining;
+    fact.fact.exit_code = 143;
+    fact.fact.stopped = domain::StopCause::interrupted;
+    auto changed = apply({&job}, fact, kReconcileNow);
+    ASSERT_TRUE(changed && changed->job);
+    job = *changed->job;
+    EXPECT_FALSE(job.attempt()->first_failed);
+    Case ended{job, {agent(0, false), agent(1)}, {}};
+    ended.agents[0].preempted = preempted;
+    ended.agents[0].note = preempted ? "Slurm job 7 is PREEMPTED" : "Slurm job 7 is CANCELLED";
+    EXPECT_EQ(ended.decided(), (preempted ? "interrupt; " : "") +
+                                   ("lose 0 (lost: lost the host's agent on machine box-1: " +
+                                    ended.agents[0].note + ")"));
+  }
 }
 
 TEST(Decide, WaitsForAttemptsPendingBelowTheLauncher) {

@@ -434,14 +434,16 @@ class CommandApplier {
   }
 
   // Records that a process failed, or that the platform failed the host. After a stop was
-  // requested, a failed process is an effect of the stop, or of the end of its peers.
+  // requested, a failed process is an effect of the stop, or of the end of its peers. So it is
+  // after a stop of the agent's own, whose machine is taken away: the launcher then tells why.
   void note_failure(Attempt& attempt, HostIndex index) {
     const Host& host = attempt.hosts[index];
     if (attempt.first_failed || !attempt.interruption.empty() || !job_.spec.decides(index)) return;
     const bool stopping = job_.stop_cause != StopCause::none;
     if (host.state == HostState::failed) {
       if (!stopping || host.fault != Fault::algorithm) fail(attempt, index);
-    } else if (host.state == HostState::draining && host.exit_code.value_or(0) != 0 && !stopping) {
+    } else if (host.state == HostState::draining && host.exit_code.value_or(0) != 0 && !stopping &&
+               host.stopped == StopCause::none) {
       fail(attempt, index);
     }
   }

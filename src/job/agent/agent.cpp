@@ -83,6 +83,8 @@ void Agent::deliver(const wire::Message& message) {
 
 void Agent::fence() { post(Fenced{}); }
 
+void Agent::reclaim() { post(MachineReclaimed{order_.stop_grace}); }
+
 void Agent::post(Event event) {
   {
     const MutexLock lock(mutex_);

@@ -40,6 +40,10 @@ class Agent {
   void deliver(const wire::Message& message);
   // Kills all processes and ends the run, as after Refused.
   void fence();
+  // Stops the process with the order's grace period, saves what it has written as checkpoints, and
+  // ends the run: the machine is needed for something else. run() then returns false, unless the
+  // server has stopped the host as well.
+  void reclaim();
 
   // Returns true when the server has the last fact; false when the server refused the attempt or
   // fence() was called.

@@ -357,6 +357,28 @@ TEST_F(AgentTest, AProcessThatIgnoresTheStopIsKilled) {
   EXPECT_TRUE(has(kModel));
 }
 
+TEST_F(AgentTest, AReclaimedMachineSavesCheckpointsAndLeavesItsEndToTheServer) {
+  order_.spec.checkpoint = {"s3://out/ckpt", "/opt/ml/checkpoints"};
+  start([this](ScriptedContainer::Controls& controls) {
+    controls.print("ready\n");
+    while (!controls.stop_requested) std::this_thread::yield();
+    leave("checkpoints/step-7", "saved");
+    leave("model/w.bin", "unfinished");
+    return 143;
+  });
+  ASSERT_TRUE(said_.wait_line("ready"));
+  agent_->reclaim();
+  agent_->reclaim();  // as Slurm does at the end of the grace period
+  thread_.join();
+  EXPECT_TRUE(has("ckpt/step-7"));
+  EXPECT_FALSE(has(kModel));
+  EXPECT_FALSE(os::exists(ml("")));
+  const wire::StateFact last = said_.states().back();
+  EXPECT_EQ(last.state, HostState::uploading);
+  EXPECT_EQ(last.stopped, domain::StopCause::interrupted);
+  for (const wire::StateFact& fact : said_.states()) EXPECT_FALSE(fact.fault) << fact.message;
+}
+
 TEST_F(AgentTest, ARefusalKillsTheProcessAndRemovesTheHostsFiles) {
   start([](ScriptedContainer::Controls& controls) {
     controls.print("ready\n");

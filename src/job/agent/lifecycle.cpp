@@ -151,6 +151,23 @@ class HostLifecycle {
   }
 
   Result<Decision> on_event(const StopOrdered& order) {
+    if (run_.stage < Stage::report && run_.reclaimed) {
+      // Its processes were told to end: only the cause, and perhaps the time, is another.
+      run_.reclaimed = false;
+      run_.stop = order.cause;
+      if (run_.stopped != StopCause::none) run_.stopped = order.cause;
+    }
+    return stop(order);
+  }
+
+  // A host that drains or uploads may still complete its work in the time that is left.
+  Result<Decision> on_event(const MachineReclaimed& reclaimed) {
+    if (run_.stage > Stage::run || run_.stop != StopCause::none) return decided();
+    run_.reclaimed = true;
+    return stop({StopCause::interrupted, reclaimed.grace});
+  }
+
+  Result<Decision> stop(const StopOrdered& order) {
     if (run_.stage >= Stage::report) return decided();
     const bool first = run_.stop == StopCause::none;
     // The grace period of the first order applies, unless a later order ends it. A failure of the
@@ -250,6 +267,12 @@ class HostLifecycle {
   }
 
   Result<Decision> finish(const StepsDone& done) {
+    if (run_.reclaimed) {
+      run_.stage = Stage::gone;
+      act(Undo{});
+      act(Leave{});
+      return decided();
+    }
     run_.stage = Stage::report;
     auto last = fact(HostState::finished, "");
     last.exit_code = run_.exit_code;

@@ -8,6 +8,10 @@
 //      +----------+--------+--------+---- failed or stopped before the process ran ----+
 //   any --fenced--> gone
 //
+//   After SIGTERM to the agent (MachineReclaimed) the host stops as after an interruption, but ends
+//   without a final fact, unless the server stops it as well: what becomes of the attempt depends on
+//   why the machine is taken away, which the server learns from its launcher.
+//
 //   After a failure of drain, upload follows as well, so that output data is kept.
 //
 //   stage     its work                                              the fact when it begins
@@ -69,6 +73,7 @@ struct HostRun {
   bool upload_ordered = false;  // in upload: false while the first host waits for its peers
   domain::StopCause stop = domain::StopCause::none;
   Duration grace{};
+  bool reclaimed = false;  // stopped by MachineReclaimed, and by no order of the server
   // The stop that ended the run, or its upload, early.
   domain::StopCause stopped = domain::StopCause::none;
   std::optional<int> exit_code;
@@ -109,6 +114,10 @@ struct StopOrdered {
   domain::StopCause cause = domain::StopCause::user;
   Duration grace{};
 };
+// SIGTERM to the agent itself: its machine is needed for something else, and kills it soon.
+struct MachineReclaimed {
+  Duration grace{};
+};
 struct GraceOver {};  // the time of Terminate is over
 struct PeersDrained {
   std::vector<std::string> staged_models;
@@ -117,8 +126,8 @@ struct MainRuns {};   // the process of the main host runs
 struct Fenced {};     // Refused: another attempt is the current one, or this one has ended
 struct Dismissed {};  // Goodbye: the final fact of this agent, or of another one, is applied
 
-using Event = std::variant<Begin, StepsDone, StepsFailed, ProcessExited, StopOrdered, GraceOver,
-                           PeersDrained, MainRuns, Fenced, Dismissed>;
+using Event = std::variant<Begin, StepsDone, StepsFailed, ProcessExited, StopOrdered,
+                           MachineReclaimed, GraceOver, PeersDrained, MainRuns, Fenced, Dismissed>;
 inline constexpr int kEvents = std::variant_size_v<Event>;
 
 // -- actions, to be carried out in order ----------------------------------------------------------

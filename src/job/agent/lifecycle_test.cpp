@@ -291,6 +291,56 @@ TEST(Lifecycle, AnInterruptionEndsTheFirstHostsWaitForPeers) {
   EXPECT_EQ(story.facts.back().stopped, StopCause::interrupted);
 }
 
+TEST(Lifecycle, AReclaimedMachineStopsTheProcessAndReportsNoEnd) {
+  HostScenario story;
+  story.until_running();
+  EXPECT_EQ(story.on(MachineReclaimed{30s}), "terminate");
+  EXPECT_EQ(story.on(MachineReclaimed{30s}), "") << "the second of Slurm's signals";
+  EXPECT_EQ(story.on(ProcessExited{143, Fault::algorithm, "exit code 143"}),
+            "report draining, work drain");
+  EXPECT_FALSE(story.facts.back().fault);
+  EXPECT_EQ(story.on(StepsDone{}), "report uploading, work upload");
+  EXPECT_FALSE(story.run.keeps_model());
+  EXPECT_EQ(story.on(StepsDone{}), "undo, leave");
+}
+
+TEST(Lifecycle, AReclaimedMachineThatTheServerStopsReportsItsEnd) {
+  for (const StopCause cause : {StopCause::interrupted, StopCause::user}) {
+    HostScenario story;
+    story.until_running();
+    EXPECT_EQ(story.on(MachineReclaimed{30s}), "terminate");
+    EXPECT_EQ(story.on(StopOrdered{cause, 20s}), "") << "the process was told";
+    EXPECT_EQ(story.on(ProcessExited{143, {}, {}}), "report draining, work drain");
+    story.on(StepsDone{});
+    EXPECT_EQ(story.run.keeps_model(), cause == StopCause::user);
+    EXPECT_EQ(story.on(StepsDone{}), "report finished, undo");
+    EXPECT_EQ(story.facts.back().stopped, cause);
+  }
+}
+
+TEST(Lifecycle, AReclaimedMachineEndsAHostThatHasNotStartedItsProcess) {
+  HostScenario story;
+  story.on(Begin{});
+  EXPECT_EQ(story.on(MachineReclaimed{30s}), "interrupt");
+  EXPECT_EQ(story.on(StepsFailed{{Fault::internal, "interrupted"}}), "undo, leave");
+  HostScenario waits(1, 1);
+  waits.run.follows_main = true;
+  waits.on(Begin{});
+  for (int i = 0; i < 3; ++i) waits.on(StepsDone{});
+  EXPECT_EQ(waits.on(MachineReclaimed{30s}), "undo, leave");
+}
+
+TEST(Lifecycle, AReclaimedMachineLetsAFinishedProcessUpload) {
+  HostScenario story;
+  story.until_running();
+  story.on(ProcessExited{});
+  EXPECT_EQ(story.on(MachineReclaimed{30s}), "");
+  story.on(StepsDone{});
+  EXPECT_EQ(story.on(MachineReclaimed{30s}), "");
+  EXPECT_EQ(story.on(StepsDone{.model_uri = "s3://b/m"}), "report finished, undo");
+  EXPECT_EQ(story.facts.back().stopped, StopCause::none);
+}
+
 TEST(Lifecycle, ReportsTheFaultOfAnExitAtOnce) {
   HostScenario story;
   story.until_running();
@@ -356,11 +406,11 @@ TEST(Lifecycle, AGoodbyeBeforeItsReportFencesTheAgent) {
 // domain; no action follows leaving.
 TEST(Lifecycle, DecidesOrRejectsEachPairOfStageAndEvent) {
   const std::vector<Event> events = {
-      Begin{},       StepsDone{}, StepsFailed{},  ProcessExited{1, {}, {}},
-      StopOrdered{}, GraceOver{}, PeersDrained{}, MainRuns{},
-      Fenced{},      Dismissed{}};
+      Begin{},       StepsDone{}, StepsFailed{},     ProcessExited{1, {}, {}},
+      StopOrdered{}, GraceOver{}, PeersDrained{},    MainRuns{},
+      Fenced{},      Dismissed{}, MachineReclaimed{}};
   ASSERT_EQ(events.size(), static_cast<size_t>(kEvents));
-  const std::set<size_t> from_server = {4, 5, 6, 7, 8, 9};
+  const std::set<size_t> from_server = {4, 5, 6, 7, 8, 9, 10};
   for (int stage = 0; stage < kStages; ++stage) {
     for (int variant = 0; variant < 8; ++variant) {
       HostRun run;
@@ -402,6 +452,7 @@ TEST(Lifecycle, RandomEventsEndInLegalStates) {
       if (random.chance(8))
         coming.insert(coming.begin(),
                       StopOrdered{random.chance(2) ? StopCause::user : StopCause::host_failed, 1s});
+      if (random.chance(20)) coming.insert(coming.begin(), MachineReclaimed{1s});
       if (random.chance(8)) coming.insert(coming.begin(), PeersDrained{{"", ""}});
       if (random.chance(8)) coming.insert(coming.begin(), MainRuns{});
       if (run.stage == Stage::report && random.chance(3)) coming.push_back(Dismissed{});

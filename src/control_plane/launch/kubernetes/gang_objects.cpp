@@ -114,17 +114,18 @@ Json container_of(const KubernetesJobSettings& settings, const KubernetesAmounts
 Json pod_of(const KubernetesJobSettings& settings, const Gang& gang, const std::string& name,
             const KubernetesAmounts& amounts) {
   const auto placement = placement_of(settings, gang.queue, gang.instance_type);
-  Json spec = {{"restartPolicy", "Never"},
-               {"subdomain", name},
-               {"automountServiceAccountToken", false},
-               {"enableServiceLinks", false},
-               {"terminationGracePeriodSeconds", settings.stop_grace / Duration(1s)},
-               {"affinity", affinity_to(gang)},
-               {"tolerations", tolerations_of(placement)},
-               {"containers", Json::array({container_of(settings, amounts)})},
-               {"volumes",
-                {{{"name", "orders"}, {"secret", {{"secretName", name}, {"defaultMode", 0400}}}},
-                 {{"name", "host"}, {"emptyDir", Json::object()}}}}};
+  Json spec = {
+      {"restartPolicy", "Never"},
+      {"subdomain", name},
+      {"automountServiceAccountToken", false},
+      {"enableServiceLinks", false},
+      {"terminationGracePeriodSeconds", (settings.stop_grace + kLastUploadMax) / Duration(1s)},
+      {"affinity", affinity_to(gang)},
+      {"tolerations", tolerations_of(placement)},
+      {"containers", Json::array({container_of(settings, amounts)})},
+      {"volumes",
+       {{{"name", "orders"}, {"secret", {{"secretName", name}, {"defaultMode", 0400}}}},
+        {{"name", "host"}, {"emptyDir", Json::object()}}}}};
   if (!placement.node_selector.empty()) spec["nodeSelector"] = placement.node_selector;
   for (const auto& [member, value] : {std::pair("priorityClassName", &placement.priority_class),
                                       {"serviceAccountName", &placement.service_account},

@@ -46,6 +46,9 @@ struct KubernetesPlacement {
   bool operator==(const KubernetesPlacement&) const = default;
 };
 
+// The time that an agent has for the upload of checkpoints after its process has ended.
+inline constexpr Duration kLastUploadMax = 60s;
+
 struct KubernetesJobSettings : NodeSettings {
   std::string name_space = "default";
   std::string image;              // the image with Trainyard's programs
@@ -55,7 +58,7 @@ struct KubernetesJobSettings : NodeSettings {
   std::map<std::string, KubernetesPlacement> of_queues, of_instance_types;
   // Added to a job's run time limit, for images, inputs and artifacts.
   Duration time_margin = 30min;
-  // The time between a pod's SIGTERM and SIGKILL.
+  // The time that processes have between SIGTERM and SIGKILL. A pod has kLastUploadMax more.
   Duration stop_grace = 120s;
 };
 

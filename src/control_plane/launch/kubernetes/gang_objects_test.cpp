@@ -65,7 +65,7 @@ TEST(GangObjects, HaveAJobThatReplacesNoPod) {
   EXPECT_EQ(spec["suspend"], true);
   EXPECT_EQ(spec["template"]["spec"]["restartPolicy"], "Never");
   EXPECT_EQ(spec["template"]["spec"]["automountServiceAccountToken"], false);
-  EXPECT_EQ(spec["template"]["spec"]["terminationGracePeriodSeconds"], 90);
+  EXPECT_EQ(spec["template"]["spec"]["terminationGracePeriodSeconds"], 150);
 }
 
 TEST(GangObjects, RestrictPodsToTheChosenNodes) {

@@ -106,7 +106,7 @@ class KubernetesLauncher final : public Launcher {
         if (pod.attempt == attempt) pods.push_back(&pod);
       for (Agent& agent : agents_of(own.job, own.token, pods, nodes_)) {
         if (const auto reason = preempted_.find({attempt, agent.host});
-            reason != preempted_.end() && !agent.alive) {
+            reason != preempted_.end()) {
           agent.preempted = true;
           agent.note = reason->second;
         }

@@ -118,7 +118,11 @@ TEST_F(KubernetesLauncherTest, RemembersThatAPodWasPreemptedAfterItHasVanished) 
   KubernetesPod& pod = pod_of(1);
   pod.deleting = pod.preempted = true;
   pod.reason = "PreemptionByScheduler: preempting to accommodate a higher priority pod";
-  EXPECT_EQ(note_of(*launcher, 1), "alive: ") << "its node has not ended it";
+  const std::string note =
+      "Kubernetes pod trainyard-3fa91c-j1a1-1-x is Running and was deleted "
+      "(PreemptionByScheduler: preempting to accommodate a higher priority pod)";
+  EXPECT_EQ(note_of(*launcher, 1), "alive: " + note) << "its node has not ended it";
+  EXPECT_TRUE(launcher->list().at(1).preempted);
   cluster_.pods.erase(pod.name);
   cluster_.jobs.begin()->second.ended_hosts = {1};
   const auto agents = launcher->list();
@@ -126,9 +130,7 @@ TEST_F(KubernetesLauncherTest, RemembersThatAPodWasPreemptedAfterItHasVanished) 
   EXPECT_FALSE(agents[0].preempted);
   EXPECT_FALSE(agents[1].alive);
   EXPECT_TRUE(agents[1].preempted);
-  EXPECT_EQ(agents[1].note,
-            "Kubernetes pod trainyard-3fa91c-j1a1-1-x is Running and was deleted "
-            "(PreemptionByScheduler: preempting to accommodate a higher priority pod)");
+  EXPECT_EQ(agents[1].note, note);
 }
 
 TEST_F(KubernetesLauncherTest, UsesTheLaterOfTwoPodsOfAHost) {

@@ -12,7 +12,7 @@ namespace trainyard::launch {
 namespace {
 
 constexpr size_t kShownBytes = 120;  // of a line in an error message
-constexpr size_t kJobFields = 8;
+constexpr size_t kJobFields = 10;
 constexpr size_t kEndedFields = 4;
 
 // The keys of scontrol's node lines that follow a value with blanks, or are read. A value ends
@@ -137,7 +137,8 @@ Result<SlurmNode> read_node(std::string_view line) {
   return node;
 }
 
-std::optional<SlurmJob> read_job(std::string_view line, std::string_view own_user) {
+std::optional<SlurmJob> read_job(std::string_view line, std::string_view marker,
+                                 std::string_view own_user) {
   std::array<std::string_view, kJobFields> fields;
   for (size_t i = 0; i + 1 < kJobFields; ++i) {
     const size_t bar = line.find('|');
@@ -147,16 +148,17 @@ std::optional<SlurmJob> read_job(std::string_view line, std::string_view own_use
   }
   fields.back() = line;
   const auto id = parse_int(fields[0]);
-  if (!id || *id <= 0) return {};
+  if (!id || *id <= 0 || fields[1] != marker) return {};
   SlurmJob job;
   job.id = uint64_t(*id);
-  job.state = fields[1];
-  job.reason = fields[2];
-  job.expected_start = fields[3];
-  job.nodes = fields[4];
-  job.user = fields[5] == own_user ? "" : fields[5];
-  job.name = fields[6];
-  job.comment = fields[7];
+  job.state = fields[2];
+  job.reason = fields[3];
+  job.expected_start = fields[4];
+  job.nodes = fields[5];
+  job.user = fields[6] == own_user ? "" : fields[6];
+  job.preempted = !fields[7].empty() && fields[7] != "N/A";
+  job.name = fields[8];
+  job.comment = fields[9];
   return job;
 }
 
@@ -203,12 +205,17 @@ Result<void> expand(std::string_view element, std::vector<std::string>& names) {
 
 }  // namespace
 
+// A field has no width, and ends with the separator.
+std::string jobs_format(std::string_view marker) {
+  return "JobArrayID:|" + std::string(marker) +
+         "|,State:|,Reason:|,StartTime:|,NodeList:|,UserName:|,PreemptTime:|,Name:|,Comment:";
+}
+
 Result<std::vector<SlurmJob>> read_jobs(std::string_view squeue, std::string_view marker,
                                         std::string_view own_user) {
   std::vector<SlurmJob> jobs;
   for (const auto line : split(squeue, '\n')) {
-    if (!line.starts_with(marker)) continue;
-    auto job = read_job(line.substr(marker.size()), own_user);
+    auto job = read_job(line, marker, own_user);
     if (!job || !is_job_comment(job->comment)) continue;
     if (jobs.size() >= kSlurmJobsMax)
       return exhausted("Slurm lists more than " + std::to_string(kSlurmJobsMax) + " jobs");

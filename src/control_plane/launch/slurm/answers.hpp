@@ -12,12 +12,12 @@
 
 namespace trainyard::launch {
 
-// The format of squeue for read_jobs(); each line begins with the marker. Name and comment come
-// last, since a user may put the separator into them.
-inline constexpr const char* kJobsFormat = "%i|%T|%r|%S|%N|%u|%j|%k";
+// Returns squeue's option --Format for read_jobs(); the marker follows the id in each line. Name
+// and comment come last, since a user may put the separator into them.
+std::string jobs_format(std::string_view marker);
 // Reads the output of squeue, without array tasks ("17_3") and jobs that lack our comment.
 //
-// `marker`: random bytes of this call, with which each line begins. Lines without it are ignored:
+// `marker`: random bytes of this call, the second field of each line. Lines without it are ignored:
 // the name or comment of another user's job may contain line breaks and imitate other jobs.
 // `own_user`: the server's account, which becomes "".
 Result<std::vector<SlurmJob>> read_jobs(std::string_view squeue, std::string_view marker,

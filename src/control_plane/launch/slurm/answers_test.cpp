@@ -17,7 +17,7 @@ std::string recorded(const std::string& name) {
 }
 
 TEST(SlurmAnswers, ReadsTheJobsOfSqueueThatAreOurs) {
-  const auto jobs = read_jobs(recorded("squeue.txt"), "5eed|", "root");
+  const auto jobs = read_jobs(recorded("squeue.txt"), "5eed", "root");
   ASSERT_TRUE(jobs) << jobs.error().message;
   ASSERT_EQ(jobs->size(), 4u) << "jobs of others are left out";
   const SlurmJob& first = jobs->front();
@@ -26,6 +26,9 @@ TEST(SlurmAnswers, ReadsTheJobsOfSqueueThatAreOurs) {
   EXPECT_EQ(first.reason, "Resources");
   EXPECT_EQ(first.expected_start, "2026-11-24T12:07:30");
   EXPECT_EQ(first.nodes, "");
+  EXPECT_FALSE(first.preempted);
+  EXPECT_EQ(jobs->at(2).nodes, "n[1-2]");
+  EXPECT_TRUE(jobs->at(2).preempted);
   const SlurmJob& failed = jobs->back();
   EXPECT_EQ(failed.state, "NODE_FAIL");
   EXPECT_EQ(failed.nodes, "n[1-2]");
@@ -64,7 +67,7 @@ TEST(SlurmAnswers, RejectsAnswersWithoutTheForm) {
   EXPECT_EQ(read_nodes("NodeName=n1 CPUTot=1").error().kind, Kind::corrupt)
       << "a line that was cut";
   EXPECT_TRUE(read_jobs("", "@", "root")->empty());
-  EXPECT_TRUE(read_jobs("@17|RUNNING\n@||||||||\n", "@", "root")->empty());
+  EXPECT_TRUE(read_jobs("17|@|RUNNING\n|@||||||||\n", "@", "root")->empty());
 }
 
 TEST(SlurmAnswers, ReadsTheIdOfASubmittedJob) {

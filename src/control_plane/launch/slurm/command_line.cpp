@@ -33,9 +33,9 @@ class ByPrograms final : public Slurm {
   }
 
   Result<std::vector<SlurmJob>> jobs() override {
-    const std::string marker = random_.hex(kMarkerBytes) + "|";
+    const std::string marker = random_.hex(kMarkerBytes);
     std::vector<std::string> arguments = {"squeue", "--noheader", "--all", "--states=all",
-                                          "--format=" + marker + kJobsFormat};
+                                          "--Format=" + jobs_format(marker)};
     if (knows_owners_)
       arguments.push_back("--user=" + join_names({owners_.begin(), owners_.end()}));
     auto jobs = TRY(read_jobs(TRY(run(std::move(arguments))), marker, programs_.own_user));

@@ -345,7 +345,8 @@ TEST(SlurmCommandLine, HasAnOptionForEachMember) {
 os::Outcome answer(const os::Command& command, os::Outcome outcome) {
   std::string marker;
   for (const auto& argument : command.arguments)
-    if (argument.starts_with("--format=")) marker = argument.substr(9, argument.find("%") - 9);
+    if (const size_t at = argument.find("JobArrayID:|"); at != std::string::npos)
+      marker = argument.substr(at + 12, argument.find('|', at + 12) - at - 12);
   std::string output;
   for (const char c : outcome.output) output += c == '@' ? marker : std::string(1, c);
   outcome.output = output;
@@ -374,10 +375,11 @@ TEST(SlurmCommandLine, FindsTheJobsOfAllUsersFirst) {
   std::vector<std::vector<std::string>> calls;
   os::Outcome outcome;
   outcome.output =
-      "@17|RUNNING|None|N/A|n1|alice|a|trainyard/1 3fa91c j17a1 hosts=1\n"
-      "@18|RUNNING|None|N/A|n1|former|a|trainyard/1 3fa91c j18a1 hosts=1\n"
-      "@19|RUNNING|None|N/A|n1|eve|a|my job\n17|COMPLETED|None|N/A|n1|alice|a|trainyard/1 forged\n"
-      "@20|RUNNING|None|N/A|n1|root|a|trainyard/1 3fa91c j20a1 hosts=1\n";
+      "17|@|RUNNING|None|N/A|n1|alice|N/A|a|trainyard/1 3fa91c j17a1 hosts=1\n"
+      "18|@|RUNNING|None|N/A|n1|former|N/A|a|trainyard/1 3fa91c j18a1 hosts=1\n"
+      "19|@|RUNNING|None|N/A|n1|eve|N/A|a|my "
+      "job\n17|guess|COMPLETED|None|N/A|n1|alice|N/A|a|trainyard/1 forged\n"
+      "20|@|RUNNING|None|N/A|n1|root|N/A|a|trainyard/1 3fa91c j20a1 hosts=1\n";
   SeededRandom random(7);
   const auto slurm = slurm_by_programs(
       {"", "root", {"alice"}},
@@ -453,7 +455,7 @@ TEST(SlurmCommandLine, RunsSlurmsProgramsAndReadsTheirAnswers) {
   EXPECT_EQ(commands[1].arguments,
             (std::vector<std::string>{"scontrol", "update", "jobid=17", "name=removed-x"}));
   EXPECT_EQ(commands[2].arguments, (std::vector<std::string>{"scancel", "17"}));
-  outcome.output = "@17|RUNNING|None|N/A|n1|root|a|trainyard/1 3fa91c j17a1 hosts=1\n";
+  outcome.output = "17|@|RUNNING|None|N/A|n1|root|N/A|a|trainyard/1 3fa91c j17a1 hosts=1\n";
   EXPECT_EQ(slurm->jobs()->size(), 1u);
   outcome.output_cut = true;
   EXPECT_EQ(slurm->jobs().error().kind, Kind::exhausted);

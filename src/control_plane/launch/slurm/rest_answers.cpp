@@ -102,6 +102,7 @@ Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body, std::string_
     job.nodes = text_of(each, "nodes");
     job.name = text_of(each, "name");
     job.requeued = number_of(each, "restart_cnt") > 0;
+    job.preempted = number_of(each, "preempt_time") > 0;
     if (job.requeued && job.nodes.empty()) job.nodes = text_of(each, "required_nodes");
     jobs.push_back(std::move(job));
   }

@@ -38,6 +38,9 @@ struct SlurmJob {
   // Slurm requeued the job after it had started, as after a node's failure; its processes have
   // ended. It does not requeue jobs that slurm_by_programs() submits.
   bool requeued = false;
+  // Slurm has begun to end the job in favour of another one: its processes have got SIGTERM, and
+  // get SIGKILL at the end of the partition's GraceTime.
+  bool preempted = false;
 };
 
 struct SlurmNode {

@@ -115,7 +115,7 @@ class SlurmLauncher final : public Launcher {
                      : ended && !own.comment.why.empty() ? own.comment.why
                                                          : state_note(own.job, answer_->nodes);
         agent.idle = is_idle(own);
-        agent.preempted = !agent.alive && is_preempted(own.job, answer_->nodes);
+        agent.preempted = is_preempted(own.job, answer_->nodes);
         agents.push_back(std::move(agent));
       }
     }
@@ -289,8 +289,8 @@ class SlurmLauncher final : public Launcher {
 
   // True if the job's agent may begin another attempt. A job has one host if it may serve several.
   bool is_open(const OwnJob& own) const {
-    return !own.comment.kind.empty() && may_run(own.job) && own.comment.ended.empty() &&
-           !is_removed(own);
+    return !own.comment.kind.empty() && may_run(own.job) && !own.job.preempted &&
+           own.comment.ended.empty() && !is_removed(own);
   }
   std::string node_of(const OwnJob& own) const {
     const ServedAttempt* served = served_.find(own.job.id);
@@ -477,7 +477,8 @@ class SlurmLauncher final : public Launcher {
     if (!away_.empty() && clock_.now() - answer_->sent > kUnknownAfter)
       return "Slurm job " + std::to_string(own.job.id) + " was " + own.job.state +
              " when Slurm answered last, at " + to_iso8601(answer_->sent, false) + ": " + away_;
-    return own.job.state == "PENDING" ? state_note(own.job, answer_->nodes) : "";
+    const bool tells = own.job.state == "PENDING" || own.job.preempted;
+    return tells ? state_note(own.job, answer_->nodes) : "";
   }
 
   // Sums what this server's jobs have on each node. Not second jobs of an attempt: the owner of one

@@ -78,6 +78,15 @@ TEST_F(SlurmLauncherTest, TellsPreemptedAgentsFromThoseThatFailed) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
   EXPECT_FALSE(launcher->list().at(0).preempted);
+  slurm_.all.at(1).shown.preempted = true;
+  const Agent stopping = launcher->list().at(0);
+  EXPECT_TRUE(stopping.alive && stopping.preempted);
+  EXPECT_EQ(stopping.note, "Slurm job 1 is RUNNING and is being preempted");
+  slurm_.all.at(1).shown.state = "COMPLETED";
+  const Agent stopped = launcher->list().at(0);
+  EXPECT_TRUE(!stopped.alive && stopped.preempted) << "it ended within the grace period";
+  EXPECT_EQ(stopped.note, "Slurm job 1 is COMPLETED after it was preempted");
+  slurm_.all.at(1).shown.preempted = false;
   slurm_.all.at(1).shown.state = "PREEMPTED";
   const Agent preempted = launcher->list().at(0);
   EXPECT_FALSE(preempted.alive);

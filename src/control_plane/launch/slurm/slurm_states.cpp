@@ -55,6 +55,8 @@ std::string describe(const SlurmJob& job) {
   std::string text = "Slurm job " + std::to_string(job.id) + " is " + job.state;
   if (!job.reason.empty() && job.reason != "None") text += " (" + job.reason + ")";
   if (job.requeued) return text + " after it was requeued";
+  if (job.preempted && job.state != "PREEMPTED")
+    return text + (is_uncancelled(job) ? " and is being preempted" : " after it was preempted");
   const bool start_known = !job.expected_start.empty() && job.expected_start != "N/A";
   if (job.state == "PENDING" && start_known) text += ", expected to start at " + job.expected_start;
   return text;
@@ -69,7 +71,8 @@ std::string state_note(const SlurmJob& job, const std::vector<SlurmNode>& nodes)
 }
 
 bool is_preempted(const SlurmJob& job, const std::vector<SlurmNode>& nodes) {
-  return job.state == "PREEMPTED" || (job.requeued && unusable_nodes_of(job, nodes).empty());
+  return job.preempted || job.state == "PREEMPTED" ||
+         (job.requeued && unusable_nodes_of(job, nodes).empty());
 }
 
 Result<void> check_partitions(const std::vector<std::string>& partitions,

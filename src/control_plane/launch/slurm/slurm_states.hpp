@@ -21,8 +21,8 @@ bool has_ended(const SlurmJob& job);
 bool is_uncancelled(const SlurmJob& job);
 // Returns true if agents of the job may run, or will.
 bool may_run(const SlurmJob& job);
-// Returns true if Slurm ended the job in favour of another one, or requeued it while its nodes can
-// be used.
+// Returns true if Slurm ends or has ended the job in favour of another one, or requeued it while
+// its nodes can be used.
 bool is_preempted(const SlurmJob& job, const std::vector<SlurmNode>& nodes);
 // Returns true if the job is ending, and Slurm does not tell yet why.
 bool is_completing(const SlurmJob& job);
