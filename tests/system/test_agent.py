@@ -121,7 +121,7 @@ class AgentFixture:
     def clean(self) -> None:
         for agent in self.agents:
             if agent.poll() is None:
-                agent.send_signal(signal.SIGTERM)
+                agent.send_signal(signal.SIGINT)
                 agent.wait(30)
         self.store.shutdown()
 
@@ -320,6 +320,24 @@ def test_a_process_that_ignores_the_stop_is_killed_and_its_model_kept(
     last = cluster.finish(agent)
     assert (last["state"], last["exit_code"]) == ("finished", 137)
     assert cluster.archive("models/digits/output/model.tar.gz") == {"m": b"m\n"}
+
+
+def test_an_agent_that_gets_sigterm_saves_checkpoints_and_reports_no_end(
+    cluster: AgentFixture,
+) -> None:
+    script = (
+        "trap 'echo saved > /opt/ml/checkpoints/state; exit 7' TERM; echo ready; "
+        "while :; do sleep 0.1; done"
+    )
+    agent = cluster.start(
+        script, checkpoint={"uri": "s3://out/ckpt", "path": "/opt/ml/checkpoints"}
+    )
+    wait_for(lambda: "ready" in cluster.server.lines, "the script to be ready")
+    agent.send_signal(signal.SIGTERM)
+    assert agent.wait(60) == 0
+    assert cluster.store.objects["out", "ckpt/state"] == b"saved\n"
+    assert ("out", "models/digits/output/model.tar.gz") not in cluster.store.objects
+    assert cluster.server.states()[-2:] == ["draining", "uploading"]
 
 
 def test_a_refused_agent_kills_and_leaves(cluster: AgentFixture) -> None:

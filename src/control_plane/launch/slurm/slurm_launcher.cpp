@@ -179,7 +179,7 @@ class SlurmLauncher final : public Launcher {
     if (unconfirmed_.contains(gang.attempt) || gang.members.size() != 1 || find(gang.attempt))
       return false;
     const OwnJob* own = find(from);
-    if (!own || !is_idle(*own)) return false;
+    if (!own || !is_idle(*own) || own->job.preempted) return false;
     const ServedAttempt& served = *served_.find(own->job.id);
     if (!served.keeps_host ||
         own->comment.kind != TRY(kind_of(settings_.jobs, gang, answer_->nodes)) ||
