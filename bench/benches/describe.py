@@ -10,14 +10,15 @@ from tests import jobs
 from tests.trainyard_server import Server
 
 
-def describe_rounds(
-    server: Server, *arguments: str, **more: Any
-) -> dict[str, list[dict[str, Any]]]:
-    """Describes a waiting job under load. `arguments` are load_api's; `more` are members of the
-    job's request."""
+def create_waiting(server: Server, **more: Any) -> None:
+    """Creates the job that describe_rounds() describes. `more` are members of its request."""
     server.boto("sagemaker").create_training_job(
         **jobs.request("described", instance_type="ml.m5.24xlarge", **more)
     )
+
+
+def describe_rounds(server: Server, *arguments: str) -> dict[str, list[dict[str, Any]]]:
+    """Describes a waiting job under load. `arguments` are load_api's."""
     return rounds("load_api", "describe", *keys(server), "--job", "described", *arguments)
 
 
@@ -26,6 +27,7 @@ def describe() -> list[Row]:
     code."""
     server = with_server(SMALL_MACHINE).start()
     try:
+        create_waiting(server)
         sides = describe_rounds(server)
     finally:
         server.clean()

@@ -9,11 +9,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from bench import progress
 from bench.benches.back_to_back import block_milliseconds
 from bench.benches.create import create_rounds
-from bench.benches.describe import describe_rounds
+from bench.benches.describe import create_waiting, describe_rounds
 from bench.benches.idle import resident_mebibytes
 from bench.benches.logs import flood_rate
 from bench.loads import (
@@ -30,7 +31,7 @@ from tests.trainyard_server import Server
 from tests.upgrade import last_release
 
 ROUNDS = int(os.environ.get("TRAINYARD_BENCH_RELEASE_ROUNDS", "7"))
-STARTS, LOAD_ROUNDS, ALLREDUCE_RUNS = 3, 2, 3  # in each round, on each side
+STARTS, LOAD_ROUNDS, ALLREDUCE_RUNS = 3, 4, 3  # in each round, on each side
 # Not worse than 5%.
 RATIO_MAX, RATE_RATIO_MIN = 1.05, 0.95
 
@@ -115,19 +116,31 @@ def measure_starts(side: Side) -> Found:
     return starts | {NEXT_JOB: following}
 
 
-# The current load_api loads both sides, so that only the servers differ.
+ONE_ROUND = ("--rounds", "1", "--peer", "no")
 
 
-def measure_describe(side: Side) -> Found:
-    with running(side, SMALL_MACHINE) as server:
-        loaded = describe_rounds(server, "--rounds", str(LOAD_ROUNDS), image=side.image)
-    return {DESCRIBE: values(loaded["ours"], "requests_per_second")}
+def one_rate(loaded: dict[str, list[dict[str, Any]]]) -> list[float]:
+    return values(loaded["ours"], "requests_per_second")
 
 
-def measure_create(side: Side) -> Found:
-    with running(side, SMALL_MACHINE) as server:
-        loaded = create_rounds(server, "--rounds", str(LOAD_ROUNDS), image=side.image)
-    return {CREATE: values(loaded["ours"], "requests_per_second")}
+def measure_rates(order: Sequence[Side]) -> dict[Side, Found]:
+    """Runs both servers at once and loads them in turn, each time for two seconds or less: on a
+    machine with neighbours a rate changes by half within seconds. The current load_api loads both
+    sides, so that only the servers differ."""
+    found: dict[Side, Found] = {side: {DESCRIBE: [], CREATE: []} for side in order}
+    with contextlib.ExitStack() as stack:
+        servers = {side: stack.enter_context(running(side, SMALL_MACHINE)) for side in order}
+        for side, server in servers.items():
+            create_waiting(server, image=side.image)
+        for _ in range(LOAD_ROUNDS):
+            for side, server in servers.items():
+                found[side][DESCRIBE] += one_rate(describe_rounds(server, *ONE_ROUND))
+        for number in range(LOAD_ROUNDS):
+            for side, server in servers.items():
+                names = ("--prefix", f"made-{number}")
+                loaded = create_rounds(server, *ONE_ROUND, *names, image=side.image)
+                found[side][CREATE] += one_rate(loaded)
+    return found
 
 
 def measure_logs(side: Side) -> Found:
@@ -154,13 +167,20 @@ def measure_allreduce(case: str) -> Callable[[Side], Found]:
     return measure
 
 
-MEASURES: Sequence[Callable[[Side], Found]] = (
-    measure_starts,
-    measure_describe,
-    measure_create,
-    measure_logs,
-    measure_idle,
-    *map(measure_allreduce, ALLREDUCES),
+# Each measures both sides, the first of a sequence first.
+Measure = Callable[[Sequence[Side]], dict[Side, Found]]
+
+
+def one_by_one(measure: Callable[[Side], Found]) -> Measure:
+    return lambda order: {side: measure(side) for side in order}
+
+
+MEASURES: Sequence[Measure] = (
+    one_by_one(measure_starts),
+    measure_rates,
+    one_by_one(measure_logs),
+    one_by_one(measure_idle),
+    *(one_by_one(measure_allreduce(case)) for case in ALLREDUCES),
 )
 
 
@@ -185,7 +205,8 @@ def release() -> list[Row]:
     found = {side: {case: list[float]() for case in UNITS} for side in (TODAY, RELEASE)}
     for number in progress.rounds(range(ROUNDS)):
         for measure in MEASURES:
-            for side in (RELEASE, TODAY) if number % 2 else (TODAY, RELEASE):
-                for case, measured in measure(side).items():
-                    found[side][case] += measured
+            order = (RELEASE, TODAY) if number % 2 else (TODAY, RELEASE)
+            for side, measured in measure(order).items():
+                for case, amounts in measured.items():
+                    found[side][case] += amounts
     return [row_of(case, found[TODAY][case], found[RELEASE][case]) for case in UNITS]

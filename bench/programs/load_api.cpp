@@ -2,13 +2,15 @@
 // a constant response: the difference is the cost of the operation.
 //
 //   load_api describe --server HOST:PORT --id KEY --secret SECRET --job NAME [--rounds N]
+//                     [--peer no]
 //   load_api create   --server HOST:PORT --id KEY --secret SECRET --request FILE --prefix NAME
-//                     [--rounds N]
+//                     [--rounds N] [--peer no]
 //   load_api submit   --server HOST:PORT --id KEY --secret SECRET --request FILE --rounds N
 //                     --requests N
 //
 // Prints a line of JSON for each round. Rounds are interleaved: ours, peer, ours, peer. `submit`
-// with 0 rounds sends its requests once, over many connections, and measures nothing.
+// with 0 rounds sends its requests once, over many connections, and measures nothing. `--peer no`
+// leaves the peer's rounds out.
 
 #include <algorithm>
 #include <cstdio>
@@ -108,7 +110,12 @@ void print_round(const char* side, int round, const LoadResult& result) {
   std::fflush(stdout);
 }
 
-Result<void> describe(const Target& ours, const std::string& job, uint64_t rounds) {
+struct Rounds {
+  uint64_t count = kRounds;
+  bool with_peer = true;
+};
+
+Result<void> describe(const Target& ours, const std::string& job, const Rounds& rounds) {
   const std::string body = dump(Json{{"TrainingJobName", job}});
   const auto same_body = [&](uint64_t) { return body; };
   Constant constant(ours.keys, std::string(kConstantBytes, ' '));
@@ -119,9 +126,9 @@ Result<void> describe(const Target& ours, const std::string& job, uint64_t round
   peer.address = "127.0.0.1:" + std::to_string(server->port());
   Load load;
   load.lasts = kDescribeLasts;
-  for (uint64_t round = 0; round < rounds; ++round) {
+  for (uint64_t round = 0; round < rounds.count; ++round) {
     print_round("ours", round, TRY(run(ours, load, same_body).in("describing " + job)));
-    print_round("peer", round, TRY(run(peer, load, same_body)));
+    if (rounds.with_peer) print_round("peer", round, TRY(run(peer, load, same_body)));
   }
   server->stop(1s);
   return {};
@@ -152,9 +159,10 @@ Result<void> submit(const Target& ours, const std::string& request, uint64_t rou
 // Compares many connections, whose creates share commits, with one connection, whose creates do
 // not.
 Result<void> create(const Target& ours, const Json& request, const std::string& prefix,
-                    uint64_t rounds) {
-  for (uint64_t round = 0; round < rounds; ++round) {
+                    const Rounds& rounds) {
+  for (uint64_t round = 0; round < rounds.count; ++round) {
     for (const size_t connections : {kManyConnections, size_t(1)}) {
+      if (connections == 1 && !rounds.with_peer) continue;
       Load load;
       load.connections = connections;
       load.warm_up = 0ms;
@@ -174,8 +182,9 @@ Result<void> create(const Target& ours, const Json& request, const std::string& 
 
 Result<void> main_of(const std::string& what, std::map<std::string, std::string> options) {
   Target ours{options["--server"], "", {options["--id"], options["--secret"], ""}};
-  const std::string& given = options["--rounds"];
-  const uint64_t rounds = given.empty() ? kRounds : uint64_t(TRY(parse_int(given)));
+  Rounds rounds;
+  if (options.contains("--rounds")) rounds.count = uint64_t(TRY(parse_int(options["--rounds"])));
+  rounds.with_peer = options["--peer"] != "no";
   if (what == "describe") {
     ours.amz_target = "SageMaker.DescribeTrainingJob";
     return describe(ours, options["--job"], rounds);
@@ -188,7 +197,7 @@ Result<void> main_of(const std::string& what, std::map<std::string, std::string>
   if (what == "submit") {
     ours.path = "/v1/submitjob";
     ours.service = "batch";
-    return submit(ours, TRY(os::read_file(options["--request"])), rounds,
+    return submit(ours, TRY(os::read_file(options["--request"])), rounds.count,
                   uint64_t(TRY(parse_int(options["--requests"]))));
   }
   return invalid("usage: load_api describe|create|submit --OPTION VALUE ..");
