@@ -3,8 +3,10 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <atomic>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <future>
@@ -53,8 +55,8 @@ constexpr const char* kUsage =
     "ADDRESS --host-table FILE [--devices FILE,..] [--underlay GATEWAY/PREFIX [--endpoints "
     "ADDRESS:PORT,..]]\n"
     "  [--allocation NUMBER --served N --idle-seconds N --seconds-left N]\n";
-// The longest wait for acknowledgements at the end. The log is acknowledged with the last fact,
-// unless the server cannot store it; the agent does not wait longer for that.
+// The longest wait for acknowledgements at the end: after the last fact, whose acknowledgement
+// implies the log's unless the server cannot store it, and after a run that ends without one.
 constexpr Duration kLastDataMax = 5s;
 // The time for which a reusable host waits for another job. If a job is pending, the server usually
 // decides within milliseconds, and on a busy machine within seconds. A host that ends too early
@@ -429,17 +431,19 @@ Result<CarriedOut> carry_out(const wire::Order& order, Tools& tools) {
       dependencies_of({order, tools, *objects, keys, uplink, facts, volume});
   agent::Agent agent(order, layout, dependencies, keys, spool->found_facts());
   receiver = &agent;
-  tools.signals.set_stop([&agent, &offer](SignalWatch::Stop how) {
+  std::atomic<bool> reclaimed = false;
+  tools.signals.set_stop([&](SignalWatch::Stop how) {
     offer.cancel();
-    if (how == SignalWatch::Stop::at_once)
-      agent.fence();
-    else
+    reclaimed = how != SignalWatch::Stop::at_once;
+    if (reclaimed)
       agent.reclaim();
+    else
+      agent.fence();
   });
   uplink.start();
   CarriedOut carried;
   carried.acknowledged = agent.run();
-  if (carried.acknowledged) uplink.wait_acknowledged(kLastDataMax);
+  if (carried.acknowledged || reclaimed) uplink.wait_acknowledged(kLastDataMax);
   if (carried.acknowledged && offered) carried.next = offer.take();
   tools.signals.set_stop({});
   uplink.stop();

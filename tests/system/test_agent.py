@@ -326,7 +326,7 @@ def test_an_agent_that_gets_sigterm_saves_checkpoints_and_reports_no_end(
     cluster: AgentFixture,
 ) -> None:
     script = (
-        "trap 'echo saved > /opt/ml/checkpoints/state; exit 7' TERM; echo ready; "
+        "trap 'echo saved > /opt/ml/checkpoints/state; echo the last line; exit 7' TERM; echo ready; "
         "while :; do sleep 0.1; done"
     )
     agent = cluster.start(
@@ -338,6 +338,7 @@ def test_an_agent_that_gets_sigterm_saves_checkpoints_and_reports_no_end(
     assert cluster.store.objects["out", "ckpt/state"] == b"saved\n"
     assert ("out", "models/digits/output/model.tar.gz") not in cluster.store.objects
     assert cluster.server.states()[-2:] == ["draining", "uploading"]
+    assert cluster.server.lines[-1] == "the last line"
 
 
 def test_a_refused_agent_kills_and_leaves(cluster: AgentFixture) -> None:

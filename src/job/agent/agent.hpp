@@ -7,9 +7,9 @@
 // Accesses the outside only through Dependencies, HostLayout and the functions below, so tests run
 // it without root, network or server.
 //
-// Threads: run() on one thread; deliver() and fence() from anywhere. It starts a worker for the
-// steps and a watcher for the process, and has joined both when run() returns. Lifetime: the
-// constructor's arguments must outlive it.
+// Threads: run() on one thread; deliver(), fence() and reclaim() from anywhere. It starts a worker
+// for the steps and a watcher for the process, and has joined both when run() returns. Lifetime:
+// the constructor's arguments must outlive it.
 #pragma once
 
 #include <atomic>
@@ -45,8 +45,8 @@ class Agent {
   // server has stopped the host as well.
   void reclaim();
 
-  // Returns true when the server has the last fact; false when the server refused the attempt or
-  // fence() was called.
+  // Returns true when the server has the last fact; false when the server refused the attempt, or
+  // fence() or reclaim() ended the run.
   bool run();
 
  private:
