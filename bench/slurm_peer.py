@@ -97,7 +97,7 @@ class Slurm:
         return self
 
     def launch(self, program: str, *arguments: str) -> None:
-        with open(os.path.join(self.directory, program + ".out"), "ab") as log:
+        with open(os.path.join(self.directory, os.path.basename(program) + ".out"), "ab") as log:
             self.processes.append(
                 subprocess.Popen(
                     [

@@ -16,6 +16,9 @@ from bench.slurm_peer import free_port
 from tests.slurm.accounting import Accounting
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+WITH_USR = os.path.join(HERE, "with_usr")
+PROGRAMS = ("sacct", "sacctmgr", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
+DAEMONS = ("slurmctld", "slurmd", "slurmdbd")  # in sbin
 CONFIG = os.path.join(HERE, "slurm.conf")
 BRIDGE = "tyslurm"
 SUBNET = "10.219.77"
@@ -30,10 +33,13 @@ def ip(*arguments: str, check: bool = True) -> None:
 
 
 class Cluster(slurm_peer.Slurm):
-    """Runs the cluster. Node n1 has the address SUBNET.11, n2 SUBNET.12, and so on."""
+    """Runs the cluster. Node n1 has the address SUBNET.11, n2 SUBNET.12, and so on. `usr`: the /usr
+    of another Debian, whose Slurm the cluster has; "": this machine's."""
 
-    def __init__(self, directory: str, nodes: int = 3) -> None:
+    def __init__(self, directory: str, nodes: int = 3, usr: str = "") -> None:
         super().__init__(directory)
+        self.usr = usr
+        self.path = os.environ["PATH"]
         self.names = [f"n{number}" for number in range(1, nodes + 1)]
         self.rest_port = 0
         self.accounting = Accounting(self)
@@ -59,6 +65,7 @@ class Cluster(slurm_peer.Slurm):
                 secret.write(os.urandom(size))
         os.mknod(self.at("tun"), stat.S_IFCHR | 0o666, os.makedev(10, 200))
         os.chmod(self.at("tun"), 0o666)
+        self.write_programs()
         self.write_config()
         self.make_network()
         self.start_munge()
@@ -78,6 +85,19 @@ class Cluster(slurm_peer.Slurm):
             ),
             "its nodes to be idle",
         )
+
+    def write_programs(self) -> None:
+        """Writes programs that run those of the other Debian, and puts them first on the path."""
+        if not self.usr:
+            return
+        os.makedirs(self.at("programs"))
+        for name in PROGRAMS + DAEMONS:
+            program = self.at(f"programs/{name}")
+            theirs = f"/usr/{'sbin' if name in DAEMONS else 'bin'}/{name}"
+            with open(os.open(program, os.O_WRONLY | os.O_CREAT, 0o755), "w") as file:
+                file.write(f'#!/bin/sh\nexec {WITH_USR} {self.usr} {theirs} "$@"\n')
+        self.path = f"{self.at('programs')}:{self.path}"
+        self.environment["PATH"] = os.environ["PATH"] = self.path
 
     def write_config(self) -> None:
         with open(CONFIG, encoding="utf-8") as file:
@@ -162,6 +182,7 @@ class Cluster(slurm_peer.Slurm):
         self.rest_port = free_port()
         self.environment["SLURM_JWT"] = "daemon"
         self.launch(
+            *([WITH_USR, self.usr] if self.usr else []),
             "setpriv",
             "--reuid=slurm",
             "--regid=slurm",
@@ -169,8 +190,7 @@ class Cluster(slurm_peer.Slurm):
             "/usr/sbin/slurmrestd",
             "-f",
             self.config,
-            "-s",
-            "openapi/v0.0.38",
+            *([] if self.usr else ["-s", "openapi/v0.0.38"]),
             "-a",
             "rest_auth/jwt",
             f"127.0.0.1:{self.rest_port}",
@@ -228,7 +248,8 @@ class Cluster(slurm_peer.Slurm):
 
     def in_node(self, node: str, command: str) -> list[str]:
         """Returns the command in the node's network, with a tunnel device that each user may open,
-        as udev makes it."""
+        as udev makes it, and without name servers: current Slurm asks them for the node's name, and
+        waits, since none is reached from there."""
         device = self.at("tun")
         return [
             "nsenter",
@@ -239,7 +260,8 @@ class Cluster(slurm_peer.Slurm):
             "--propagation=slave",
             "sh",
             "-ec",
-            f"hostname {node}; mount --bind {device} /dev/net/tun; exec {command}",
+            f"hostname {node}; mount --bind {device} /dev/net/tun;"
+            f" mount --bind /dev/null /etc/resolv.conf; exec {command}",
         ]
 
     def run_on(self, node: str, *command: str) -> None:
@@ -313,8 +335,12 @@ class Cluster(slurm_peer.Slurm):
         self.remove_network()
 
 
-if __name__ == "__main__":  # for inspection by hand: runs until it is interrupted
-    with_nodes = Cluster(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3)
+# For inspection by hand, and to record answers of another release: runs until it is interrupted.
+#   python -m tests.slurm.cluster DIRECTORY [NODES [USR]]
+if __name__ == "__main__":
+    with_nodes = Cluster(
+        sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3, "".join(sys.argv[3:])
+    )
     try:
         with_nodes.start()
         print(f"export SLURM_CONF={with_nodes.config}", flush=True)

@@ -71,6 +71,35 @@ std::string start_text(const SlurmJob& job, int64_t seconds) {
   return to_iso8601(Instant(Duration(seconds * 1000)), false);
 }
 
+struct SlurmError {
+  int64_t number = 0;
+  std::string message;  // "": there is none
+};
+
+void read_error(const Json& object, SlurmError& error) {
+  for (const char* member : {"error_number", "error_code", "code"})
+    if (error.number == 0) error.number = number_of(object, member);
+  for (const char* member : {"description", "error", "message"})
+    if (const std::string text = text_of(object, member); error.message.empty() && !text.empty())
+      error.message = shorten(text, 300);
+}
+
+// Reads the first error of a response. The end of a job has a list "status" from v0.0.42 on.
+SlurmError first_error(const Json& response) {
+  SlurmError error;
+  if (!response.is_object()) return error;
+  if (const auto errors = response.find("errors"); errors != response.end() && errors->is_array())
+    for (const Json& each : *errors)
+      if (each.is_object()) read_error(each, error);
+  if (const auto jobs = response.find("status"); jobs != response.end() && jobs->is_array())
+    for (const Json& each : *jobs)
+      if (const auto found = each.is_object() ? each.find("error") : Json::const_iterator();
+          each.is_object() && found != each.end() && found->is_object() &&
+          number_of(*found, "code") != 0)
+        read_error(*found, error);
+  return error;
+}
+
 // Decodes base64url without padding.
 Result<std::string> from_base64_url(std::string_view text) {
   std::string plain(text);
@@ -143,18 +172,7 @@ Result<uint64_t> read_rest_submitted(std::string_view body) {
 
 Result<void> check_rest_answer(int status, std::string_view body) {
   const auto json = parse_json(body);
-  std::string message;
-  int64_t number = 0;
-  if (json && json->is_object())
-    if (const auto errors = json->find("errors"); errors != json->end() && errors->is_array())
-      for (const Json& each : *errors) {
-        if (!each.is_object()) continue;
-        for (const char* member : {"error_number", "error_code"})
-          if (number == 0) number = number_of(each, member);
-        for (const char* member : {"description", "error"})
-          if (const std::string text = text_of(each, member); message.empty() && !text.empty())
-            message = shorten(text, 300);
-      }
+  auto [number, message] = json ? first_error(*json) : SlurmError();
   if (status >= 200 && status < 300 && message.empty()) return {};
   if (number == kInvalidJobId || number == kAlreadyDone) return not_found(message);
   if (message.empty()) message = "HTTP status " + std::to_string(status);

@@ -9,10 +9,18 @@
 namespace trainyard::launch {
 namespace {
 
-// To support another version, add a row: Slurm's OpenAPI document has the differences.
+// To support another version, add a row: slurmrestd's /openapi/v3 has the differences.
 constexpr std::array kRestVersions = {
-    RestVersion{"v0.0.38", "nodelist", false, false, "gres"},
+    RestVersion{"v0.0.38", "nodelist", "gres", "gpu:", false},
+    RestVersion{"v0.0.40", "required_nodes", "tres_per_node", "gres/gpu:", true},
+    RestVersion{"v0.0.41", "required_nodes", "tres_per_node", "gres/gpu:", true},
+    RestVersion{"v0.0.42", "required_nodes", "tres_per_node", "gres/gpu:", true},
 };
+
+Json number(const RestVersion& version, uint64_t value) {
+  if (version.data_parser) return {{"set", true}, {"number", value}};
+  return value;
+}
 
 }  // namespace
 
@@ -32,32 +40,33 @@ std::string rest_submission(const RestVersion& version, const SlurmJobRequest& r
   const SlurmPlacement& placement = request.placement;
   Json job = {{"name", request.name},
               {"comment", request.comment},
-              {"nodes", request.nodes.size()},
               {"tasks", request.nodes.size() * request.tasks_per_node},
               {"tasks_per_node", request.tasks_per_node},
               {"cpus_per_task", request.cpus_per_task},
-              {"memory_per_node", request.memory_mib_per_node},
+              {"memory_per_node", number(version, uint64_t(request.memory_mib_per_node))},
               {"dependency", dependency_of(request)},
               {"requeue", false},
               {"current_working_directory", "/"},
               {"standard_input", "/dev/null"},
               {"standard_output", "/dev/null"},
               {"standard_error", "/dev/null"}};
-  const std::string key(version.required_nodes);
-  if (version.nodes_as_list)
-    job[key] = request.nodes;
-  else
-    job[key] = join_names(request.nodes);
   constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
-  if (version.environment_as_list)
+  const std::string required_nodes(version.required_nodes);
+  if (version.data_parser) {
+    job["nodes"] = std::to_string(request.nodes.size());
+    job[required_nodes] = request.nodes;
     job["environment"] = Json::array({std::string("PATH=") + kPath});
-  else
+  } else {
+    job["nodes"] = request.nodes.size();
+    job[required_nodes] = join_names(request.nodes);
     job["environment"] = {{"PATH", kPath}};
+  }
   if (request.gpus_per_node > 0)
-    job[std::string(version.gres)] =
-        "gpu:" + (placement.gpu_type.empty() ? "" : placement.gpu_type + ":") +
-        std::to_string(request.gpus_per_node);
-  if (request.time_limit_minutes > 0) job["time_limit"] = request.time_limit_minutes;
+    job[std::string(version.gres)] = std::string(version.gres_prefix) +
+                                     (placement.gpu_type.empty() ? "" : placement.gpu_type + ":") +
+                                     std::to_string(request.gpus_per_node);
+  if (request.time_limit_minutes > 0)
+    job["time_limit"] = number(version, uint64_t(request.time_limit_minutes));
   for (const auto& [name, value] : {std::pair("partition", &placement.partition),
                                     {"account", &placement.account},
                                     {"qos", &placement.qos},
@@ -65,7 +74,8 @@ std::string rest_submission(const RestVersion& version, const SlurmJobRequest& r
                                     {"reservation", &placement.reservation},
                                     {"licenses", &placement.licenses}})
     if (!value->empty()) job[name] = *value;
-  if (placement.exclusive) job["exclusive"] = "exclusive";
+  if (placement.exclusive && version.data_parser) job["shared"] = Json::array({"none"});
+  if (placement.exclusive && !version.data_parser) job["exclusive"] = "exclusive";
   return dump({{"script", request.script}, {"job", job}});
 }
 

@@ -12,11 +12,13 @@ namespace trainyard::launch {
 
 // The differences of a submission between versions of the API.
 struct RestVersion {
-  std::string_view name;             // in paths: "v0.0.38"
-  std::string_view required_nodes;   // of a submission: the field with the nodes' names
-  bool nodes_as_list = false;        // their form; else a text with commas
-  bool environment_as_list = false;  // "A=b"; else an object
-  std::string_view gres;             // of a submission: GPUs of each node
+  std::string_view name;            // in paths: "v0.0.38"
+  std::string_view required_nodes;  // the field with the nodes' names
+  std::string_view gres;            // the field with the GPUs of each node
+  std::string_view gres_prefix;     // of its value
+  // The forms of slurmrestd's own parsers, from Slurm 23.02 on: lists are JSON lists, numbers that
+  // may be missing are objects {"set", "number"}, and the number of nodes is a text.
+  bool data_parser = false;
 };
 const RestVersion* find_rest_version(std::string_view name);
 std::string rest_version_names();  // for messages

@@ -4,13 +4,14 @@
 
 #include "base/testing/test_clock.hpp"
 #include "base/text.hpp"
+#include "launch/slurm/rest_submission.hpp"
 #include "os/files.hpp"
 #include "os/temporary_directory.hpp"
 
 namespace trainyard::launch {
 namespace {
 
-// Recorded from slurmrestd 22.05.8.
+// Recorded from slurmrestd 22.05.8, and those with a version from 24.11.5.
 std::string recorded_rest(const std::string& name) {
   const auto text = os::read_file("slurm/testdata/" + name);
   EXPECT_TRUE(text) << name;
@@ -54,6 +55,67 @@ TEST(SlurmRestAnswers, ReadsNodes) {
   EXPECT_EQ(nodes->at(2).gpus, 4);
 }
 
+class SlurmRestVersion : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Current, SlurmRestVersion,
+                         testing::Values("v0.0.40", "v0.0.41", "v0.0.42"),
+                         [](const auto& info) { return "v" + std::string(info.param).substr(5); });
+
+TEST_P(SlurmRestVersion, ReadsRecordedJobs) {
+  const auto jobs =
+      read_rest_jobs(recorded_rest("rest_jobs_" + std::string(GetParam()) + ".json"), "trainyard");
+  ASSERT_TRUE(jobs) << jobs.error().message;
+  ASSERT_EQ(jobs->size(), 1u) << "the other is not ours";
+  const SlurmJob& job = jobs->front();
+  EXPECT_EQ(job.id, 7u);
+  EXPECT_EQ(job.user, "root");
+  EXPECT_EQ(job.name, "trainyard-3fa91c-j17a1");
+  EXPECT_EQ(job.state, "PENDING");
+  EXPECT_EQ(job.reason, "Resources");
+  EXPECT_EQ(job.expected_start.substr(0, 10), "2026-12-01");
+  EXPECT_FALSE(job.requeued);
+  EXPECT_FALSE(job.preempted);
+}
+
+TEST_P(SlurmRestVersion, ReadsRecordedNodes) {
+  const auto nodes =
+      read_rest_nodes(recorded_rest("rest_nodes_" + std::string(GetParam()) + ".json"));
+  ASSERT_TRUE(nodes) << nodes.error().message;
+  ASSERT_EQ(nodes->size(), 3u);
+  EXPECT_EQ(nodes->at(0).address, "10.219.77.11");
+  EXPECT_EQ(nodes->at(0).states, std::vector<std::string>{"ALLOCATED"});
+  EXPECT_EQ(nodes->at(0).cpus, 16);
+  EXPECT_EQ(nodes->at(0).cpus_allocated, 16);
+  EXPECT_EQ(nodes->at(0).memory_mib, 60'000);
+  EXPECT_EQ(nodes->at(0).memory_allocated_mib, 100);
+  EXPECT_EQ(nodes->at(0).partitions.front(), "train");
+  EXPECT_EQ(nodes->at(1).states.back(), "DRAIN");
+  EXPECT_EQ(nodes->at(1).reason, "bad disk");
+  EXPECT_EQ(nodes->at(2).gpus, 4);
+}
+
+TEST_P(SlurmRestVersion, SubmitsInItsForms) {
+  const RestVersion* version = find_rest_version(GetParam());
+  ASSERT_NE(version, nullptr);
+  SlurmJobRequest request;
+  request.nodes = {"n1", "n3"};
+  request.memory_mib_per_node = 512;
+  request.time_limit_minutes = 9;
+  request.gpus_per_node = 2;
+  request.placement.gpu_type = "t4";
+  request.placement.exclusive = true;
+  const auto sent = parse_json(rest_submission(*version, request));
+  ASSERT_TRUE(sent);
+  const Json& job = (*sent)["job"];
+  EXPECT_EQ(job["nodes"], "2");
+  EXPECT_EQ(job["required_nodes"], (Json{"n1", "n3"}));
+  EXPECT_EQ(job["memory_per_node"], (Json{{"set", true}, {"number", 512}}));
+  EXPECT_EQ(job["time_limit"], (Json{{"set", true}, {"number", 9}}));
+  EXPECT_EQ(job["tres_per_node"], "gres/gpu:t4:2");
+  EXPECT_EQ(job["shared"], Json::array({"none"}));
+  EXPECT_TRUE(job["environment"].is_array());
+}
+
 TEST(SlurmRestAnswers, AcceptsTheFormsOfNewerVersions) {
   const auto jobs = read_rest_jobs(
       R"({"jobs":[{"job_id":{"set":true,"infinite":false,"number":5},"user_name":"trainyard",
@@ -83,12 +145,21 @@ TEST(SlurmRestAnswers, TellsErrorsApart) {
            Kind::unavailable},
        Case{400, R"({"errors":[{"description":"Disabled key: \"required_nodes\""}]})",
             Kind::invalid},
+       Case{
+           200,
+           R"({"status":[{"error":{"code":2017,"message":"Invalid job id specified"}}],"errors":[]})",
+           Kind::not_found},
+       Case{
+           200,
+           R"({"status":[{"error":{"code":2009,"message":"Access/permission denied"}}],"errors":[]})",
+           Kind::invalid},
        Case{401, "Authentication failure", Kind::denied}, Case{503, "", Kind::unavailable}}) {
     const auto answer = check_rest_answer(each.status, each.body);
     ASSERT_FALSE(answer) << each.body;
     EXPECT_EQ(answer.error().kind, each.kind) << answer.error().message;
   }
   EXPECT_TRUE(check_rest_answer(200, R"({"errors":[]})"));
+  EXPECT_TRUE(check_rest_answer(200, R"({"status":[{"error":{"code":0,"message":"No error"}}]})"));
 }
 
 TEST(SlurmRestAnswers, CheckTheTokenBeforeItIsUsed) {
