@@ -248,8 +248,8 @@ class Cluster(slurm_peer.Slurm):
 
     def in_node(self, node: str, command: str) -> list[str]:
         """Returns the command in the node's network, with a tunnel device that each user may open,
-        as udev makes it, and without name servers: current Slurm asks them for the node's name, and
-        waits, since none is reached from there."""
+        as udev makes it, and without name servers: Slurm 24.11 queries them for the node's
+        name, and waits, since none is reached from there."""
         device = self.at("tun")
         return [
             "nsenter",
