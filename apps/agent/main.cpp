@@ -3,7 +3,6 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
-#include <atomic>
 
 #include <algorithm>
 #include <atomic>
