@@ -15,7 +15,7 @@ struct RestVersion {
   std::string_view name;            // in paths: "v0.0.38"
   std::string_view required_nodes;  // the field with the nodes' names
   std::string_view gres;            // the field with the GPUs of each node
-  std::string_view gres_prefix;     // of its value
+  std::string_view gres_prefix;     // stands before the type and the number of GPUs
   // The forms of slurmrestd's own parsers, from Slurm 23.02 on: lists are JSON lists, numbers that
   // may be missing are objects {"set", "number"}, and the number of nodes is a text.
   bool data_parser = false;
