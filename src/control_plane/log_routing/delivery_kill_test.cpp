@@ -17,18 +17,21 @@ namespace trainyard::log_routing {
 namespace {
 
 constexpr int kKills = 12;
+constexpr int kChildEvents = 200;          // a child waits for its end after this number of events
 constexpr int kPollMilliseconds = 60'000;  // without output within this time the child has failed
 
-// Appends numbers from `first`, and writes each to the pipe after it is stored. Never returns.
+// Appends numbers from `first`, and writes each to the pipe after it is stored. Never returns. The
+// events have a limit, since a fast disk stores thousands before the parent process runs again.
 [[noreturn]] void run_child(const std::string& path, int first, int pipe) {
   DeliveryWorld world(path, uint64_t(first) + 1);
   if (!world.open()) ::_exit(3);
-  for (int number = first;; ++number) {
+  for (int number = first; number < first + kChildEvents; ++number) {
     const std::vector<observe::LogEvent> events{
         {world.clock.now(), world.clock.now(), std::to_string(number)}};
     if (!world.logs->append({kDeliveryRegion, "g", "s"}, events, uint64_t(number))) ::_exit(4);
     if (::write(pipe, &number, sizeof number) != sizeof number) ::_exit(5);
   }
+  for (;;) ::pause();
 }
 
 std::multiset<int> numbers(const std::string& text) {

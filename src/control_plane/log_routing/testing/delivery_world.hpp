@@ -132,10 +132,14 @@ struct DeliveryWorld {
   // The texts of the objects, by key.
   std::map<std::string, std::string> texts() {
     std::map<std::string, std::string> found;
-    const auto page = objects->list("bucket", {});
-    EXPECT_TRUE(page);
-    for (const auto& each : page->objects)
-      found[each.key] = unpack(*objects::read_all(*objects, "bucket", each.key, 64 << 20));
+    objects::ListQuery query;
+    do {
+      const auto page = objects->list("bucket", query);
+      EXPECT_TRUE(page);
+      for (const auto& each : page->objects)
+        found[each.key] = unpack(*objects::read_all(*objects, "bucket", each.key, 64 << 20));
+      query.start_after = page->next;
+    } while (!query.start_after.empty());
     return found;
   }
   std::string all_text() {
@@ -159,10 +163,13 @@ struct DeliveryWorld {
 
   std::vector<std::string> messages(const std::string& group, const std::string& stream = "s") {
     std::vector<std::string> found;
-    const auto page = logs->read({kDeliveryRegion, group, stream}, {});
-    if (!page) return found;
-    for (const auto& event : page->events) found.push_back(event.message);
-    return found;
+    observe::ReadQuery query{.position = 0};
+    for (;;) {
+      const auto page = logs->read({kDeliveryRegion, group, stream}, query);
+      if (!page || page->events.empty()) return found;
+      for (const auto& event : page->events) found.push_back(event.message);
+      query.position = page->end;
+    }
   }
 };
 
