@@ -199,3 +199,18 @@ def test_tracked_files_are_text() -> None:
         and b"\0" in open(os.path.join(sources.ROOT, path), "rb").read()
     ]
     assert not wrong, f"not text: {wrong}"
+
+
+def test_log_lines_name_their_module() -> None:
+    """Operators search the log for a module. Programs log as their file or command."""
+    line = re.compile(r'\blog\(\s*Level::\w+,\s*"([a-z_]+)"')
+    programs = {"serve", "config"}
+    wrong = [
+        f"{path}: log lines of {name}"
+        for path in sources.cpp(".cpp", ".hpp")
+        if path.startswith(("src/", "apps/")) and path != "src/foundation/base/log.hpp"
+        for name in line.findall(sources.read(path))
+        if name not in re.split(r"[/.]", path)
+        and not (path.startswith("apps/") and name in programs)
+    ]
+    assert not wrong, "\n" + "\n".join(wrong)

@@ -56,7 +56,7 @@ class ShellTable::Open final : public Shell {
                    wire::ShellData{state_->number, wire::encode_shell_payload(wire::ShellEnded{})});
     const auto took =
         std::chrono::duration_cast<std::chrono::seconds>(table_.clock_.monotonic() - begun_);
-    log(Level::info, "control", "a shell has ended",
+    log(Level::info, "gateway", "a shell has ended",
         {{"shell", std::to_string(state_->number)},
          {"host", name_},
          {"exit_code", std::to_string(state_->exit_code)},
@@ -133,7 +133,7 @@ Result<std::unique_ptr<Shell>> ShellTable::open(uint64_t link, const ShellOrder&
   }
   std::string command;
   for (const auto& word : order.command) command += (command.empty() ? "" : " ") + word;
-  log(Level::info, "control", "a shell is opened",
+  log(Level::info, "gateway", "a shell is opened",
       {{"shell", std::to_string(state->number)},
        {"host", order.job.name + "/" + domain::host_name(order.host)},
        {"region", order.job.region},

@@ -36,7 +36,7 @@ Handler::Choice decide(Handler& handler, const RequestHead& head) {
   try {
     return handler.choose(head);
   } catch (const std::exception& error) {
-    log(Level::error, "host", "a request's handler threw", {{"what", error.what()}});
+    log(Level::error, "net", "a request's handler threw", {{"what", error.what()}});
     return {.refusal = Response{.status = 500, .headers = {}, .body = ""}};
   }
 }
@@ -46,7 +46,7 @@ std::optional<Handler::Choice> take_preface(Handler& handler, const RequestHead&
   try {
     return handler.preface(head, bytes, whole);
   } catch (const std::exception& error) {
-    log(Level::error, "host", "a request's handler threw", {{"what", error.what()}});
+    log(Level::error, "net", "a request's handler threw", {{"what", error.what()}});
     return Handler::Choice{.refusal = Response{.status = 500, .headers = {}, .body = ""}};
   }
 }
@@ -379,7 +379,7 @@ void Connection::pass_to_handler(Request request, bool blocking, const std::stri
     try {
       handler.handle(std::move(given), std::move(to));
     } catch (const std::exception& error) {
-      log(Level::error, "host", "a request's handler threw", {{"what", error.what()}});
+      log(Level::error, "net", "a request's handler threw", {{"what", error.what()}});
     }
   };
   if (!blocking) return call(request, std::move(responder));

@@ -134,7 +134,7 @@ asio::awaitable<void> Server::accept() {
         loop.context, asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) co_return;
     if (error) {
-      log(Level::warning, "host", "cannot accept connections now", {{"why", error.message()}});
+      log(Level::warning, "net", "cannot accept connections now", {{"why", error.message()}});
       rest.expires_after(kAcceptRest);
       co_await rest.async_wait(asio::redirect_error(asio::use_awaitable, error));
       continue;

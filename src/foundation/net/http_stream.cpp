@@ -288,7 +288,7 @@ asio::awaitable<bool> Connection::streamed_request(std::string tenant) {
       try {
         self->server_.handler().stream(stream);
       } catch (const std::exception& error) {
-        log(Level::error, "host", "a stream's handler threw", {{"what", error.what()}});
+        log(Level::error, "net", "a stream's handler threw", {{"what", error.what()}});
         stream.break_off();
       }
       keep_open = stream.finish();

@@ -49,7 +49,7 @@ class WaitingListeners final : public LazyListeners {
     LazyListener listener = std::move(listeners_[index]);
     listeners_.erase(listeners_.begin() + ptrdiff_t(index));
     if (const auto opened = listener.open(std::move(listener.listener)); !opened)
-      log(Level::warning, "host", "cannot serve connections to a listener",
+      log(Level::warning, "net", "cannot serve connections to a listener",
           {{"why", opened.error().message}});
   }
 

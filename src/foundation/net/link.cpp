@@ -410,14 +410,14 @@ class LinkLoop {
           ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-          log(Level::warning, "host", "cannot accept links now", {{"why", std::strerror(errno)}});
+          log(Level::warning, "net", "cannot accept links now", {{"why", std::strerror(errno)}});
           accept_rests_ = true;
           ::epoll_ctl(poll_.descriptor(), EPOLL_CTL_DEL, listener_.descriptor(), nullptr);
         }
         return;
       }
       if (links_.size() >= limits_.links_max) {
-        log(Level::warning, "host", "rejected a link",
+        log(Level::warning, "net", "rejected a link",
             {{"links_max", std::to_string(limits_.links_max)}});
         continue;
       }

@@ -16,7 +16,7 @@ TemporaryDirectory::TemporaryDirectory() {
 
 TemporaryDirectory::~TemporaryDirectory() {
   if (auto removed = remove_all(path_); !removed)
-    log(Level::warning, "host", "left a temporary directory", {{"why", removed.error().message}});
+    log(Level::warning, "os", "left a temporary directory", {{"why", removed.error().message}});
 }
 
 }  // namespace trainyard::os

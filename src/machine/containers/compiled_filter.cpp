@@ -85,7 +85,7 @@ std::string CompiledFilter::read() const {
 
 void CompiledFilter::store(const std::string& container) const {
   if (const auto kept = keep(container, directory_, path_); !kept)
-    log(Level::warning, "host", "cannot cache the compiled seccomp filter of a container",
+    log(Level::warning, "containers", "cannot cache the compiled seccomp filter of a container",
         {{"why", kept.error().message}});
 }
 

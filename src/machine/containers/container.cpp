@@ -82,7 +82,8 @@ Error runtime_error(const std::string& output, int code) {
 void remove_what_we_made(const std::string& directory, const std::string& layer_directory) {
   const auto remove = [](const std::string& path) {
     if (auto removed = os::remove_all(path); !removed)
-      log(Level::warning, "host", "cleaning up after a container: " + removed.error().message);
+      log(Level::warning, "containers",
+          "cleaning up after a container: " + removed.error().message);
   };
   for (const char* name : {kConfigFile, kProcessFile, kProcessPipe, kRuntimeLog, kCopyDirectory})
     remove(directory + "/" + name);
@@ -110,10 +111,10 @@ class CrunContainer final : public Container {
   ~CrunContainer() override {
     kill_all();
     if (auto killed = cgroup_.kill(kKillMax); !killed)
-      log(Level::warning, "host", killed.error().message);
+      log(Level::warning, "containers", killed.error().message);
     reap();
     if (auto removed = cgroup_.remove(); !removed)
-      log(Level::warning, "host", removed.error().message);
+      log(Level::warning, "containers", removed.error().message);
     remove_record(cgroup_name_);
     remove_what_we_made(directory_, layer_directory_);
   }
@@ -305,7 +306,7 @@ Result<void> give_up_user_namespace(const ContainerSpec& spec, const std::string
         "making a container's user namespace, which keeps its root without rights on this "
         "machine: " +
         why + ". Set isolation = \"best-effort\" in the config to run jobs without one");
-  log(Level::warning, "host", "running a container without a user namespace", {{"why", why}});
+  log(Level::warning, "containers", "running a container without a user namespace", {{"why", why}});
   container.withhold(
       "isolation is best-effort: this container has no user namespace, and root in it is root of "
       "this machine without capabilities: " +
@@ -371,7 +372,7 @@ Result<void> fall_back(const ContainerSpec& spec, const PlanStep& step, const Er
     return give_up_user_namespace(
         spec, error.message + " (its file system cannot be mapped to other ids)", ids, container);
   if (!unsupported || kind != RootKind::overlay || !step.of_image) return error;
-  log(Level::warning, "host", "cannot mount an overlay over an image; copying it instead",
+  log(Level::warning, "containers", "cannot mount an overlay over an image; copying it instead",
       {{"image", spec.image_root}});
   kind = RootKind::copy;
   return ok();

@@ -73,7 +73,7 @@ bool has_container(const std::string& name) {
 
 void remove_record(const std::string& name) {
   if (const auto removed = os::remove_all(runtime_root() + "/" + name); !removed)
-    log(Level::warning, "host", "cleaning up after a container: " + removed.error().message);
+    log(Level::warning, "containers", "cleaning up after a container: " + removed.error().message);
   if (const auto record = read_record(name)) release_id_range(name, record->first_id);
   ::unlink(record_path(name).c_str());
 }

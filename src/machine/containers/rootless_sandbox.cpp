@@ -118,7 +118,7 @@ Result<void> map_ids(pid_t process) {
     auto mapped = os::run_or_fail({of_groups, {}, "", "", kToolMax});
     if (mapped) mapped = os::run_or_fail({of_users, {}, "", "", kToolMax});
     if (mapped) return ok();
-    log(Level::warning, "host", "the subordinate ids of this user cannot be used",
+    log(Level::warning, "containers", "the subordinate ids of this user cannot be used",
         {{"why", mapped.error().message}});
   }
   const std::string folder = "/proc/" + number;
@@ -249,7 +249,8 @@ std::string await_slirp(pid_t process) {
       const auto began = std::chrono::steady_clock::now();
       const std::string ended = await_slirp(process);
       if (std::chrono::steady_clock::now() - began >= kSlirpWell) pause = kSlirpPause;
-      log(Level::warning, "host", "slirp4netns, the egress of jobs, has ended and is started again",
+      log(Level::warning, "containers",
+          "slirp4netns, the egress of jobs, has ended and is started again",
           {{"why", ended}, {"after_milliseconds", std::to_string(pause.count())}});
       (void)os::write_file(directory + kNoEgress, "slirp4netns " + ended + ", and is started again",
                            0600);
@@ -260,7 +261,7 @@ std::string await_slirp(pid_t process) {
     const std::string why = started ? "" : started.error().message;
     (void)os::write_file(directory + kNoEgress, why, 0600);
     if (!started && why != logged)
-      log(Level::warning, "host", "slirp4netns, the egress of jobs, could not be started",
+      log(Level::warning, "containers", "slirp4netns, the egress of jobs, could not be started",
           {{"why", why}});
     logged = why;
     process = started ? *started : 0;

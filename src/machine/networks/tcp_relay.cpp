@@ -75,7 +75,7 @@ class Relay final : public TcpRelay {
       Failure failure;
       tcp::socket socket = co_await acceptor_.async_accept(with(failure));
       if (failure) {
-        log(Level::warning, "host", "a relay cannot accept", {{"error", failure.message()}});
+        log(Level::warning, "networks", "a relay cannot accept", {{"error", failure.message()}});
         pause_.expires_after(kAcceptPause);
         Failure ignored;
         co_await pause_.async_wait(with(ignored));
@@ -93,7 +93,7 @@ class Relay final : public TcpRelay {
     const auto found = co_await resolver.async_resolve(host_, port_, with(failure));
     if (!failure) co_await asio::async_connect(session->outside, found, with(failure));
     if (failure) {
-      log(Level::info, "host", "a relay's target cannot be reached",
+      log(Level::info, "networks", "a relay's target cannot be reached",
           {{"target", host_ + ":" + port_}, {"error", failure.message()}});
       end(session);
       co_return;
