@@ -439,6 +439,7 @@ void SimulatedAgent::received(const std::string& frame) {
 
 void SimulatedAgent::obey(const wire::Message& message) {
   if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
+    job_clock_->catch_up(welcome->now);
     welcomed_ = greeted_ = true;
     checkers_.fact_acknowledged(order_.attempt, order_.host, welcome->state_acknowledged);
     checkers_.data_welcomed(order_.attempt, order_.host, welcome->data_acknowledged);

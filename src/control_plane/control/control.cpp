@@ -216,6 +216,7 @@ class SingleWriter final : public ControlPlane {
     return replayer_.resume(caller, id);
   }
 
+  Instant now() override { return time_.now(); }
   Duration clock_offset() override { return time_.offset(); }
 
   std::shared_ptr<const batch::Catalog> batch_catalog() override { return catalog_.get(); }

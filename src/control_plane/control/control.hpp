@@ -211,7 +211,9 @@ class Control {
   // invalid; not_found, if it was dropped; exhausted; unavailable.
   virtual Result<ReplayReport> start_replay(const ReplayCaller& caller, ReplayRequest request) = 0;
   virtual Result<ReplayReport> resume_replay(const ReplayCaller& caller, const std::string& id) = 0;
-  // Returns the wall clock minus control's time (control_time.hpp).
+  // Returns control's time (control_time.hpp).
+  virtual Instant now() = 0;
+  // Returns the wall clock minus control's time.
   virtual Duration clock_offset() = 0;
   // Counts an array's children by status, including those that were not created yet.
   virtual Result<domain::ChildCounts> count_children(const domain::Job& array) = 0;

@@ -147,7 +147,7 @@ class AgentServer final : public Agents, private Shells {
     auto message = wire::decode(frame);
     const Result<void> done = message ? handle(session, *message) : Result<void>(message.error());
     if (done) return;
-    log(Level::warning, "control", "an agent's link is closed",
+    log(Level::warning, "gateway", "an agent's link is closed",
         {{"attempt", session->greeted ? session->attempt.text() : "unknown"},
          {"why", done.error().message}});
     link->close();
@@ -169,7 +169,7 @@ class AgentServer final : public Agents, private Shells {
     if (const auto* idle = std::get_if<wire::Idle>(&message)) return note(*session, *idle);
     if (const auto* unknown = std::get_if<wire::Unknown>(&message)) {
       if (!std::exchange(session->skipped, true))
-        log(Level::info, "control", "skipped an unknown message of an agent of a later version",
+        log(Level::info, "gateway", "skipped an unknown message of an agent of a later version",
             {{"attempt", session->attempt.text()}, {"kind", std::to_string(unknown->kind)}});
       return {};
     }
@@ -294,15 +294,15 @@ class AgentServer final : public Agents, private Shells {
     session->writer = writer;
     session->data_applied = data_applied;
     session->version = *wire::common_version(hello);  // otherwise it was refused
-    session->say(
-        wire::Welcome{attempt.hosts[hello.host].facts_applied, data_applied, session->version});
+    session->say(wire::Welcome{attempt.hosts[hello.host].facts_applied, data_applied,
+                               session->version, (*job)->own_time(control_.now())});
     give_orders(*session, **job);
     give_credentials(*session, **job, clock_.now());
     return {};
   }
 
   static Result<void> refuse(Session& session, const wire::Hello& hello, const std::string& why) {
-    log(Level::warning, "control", "an agent is refused",
+    log(Level::warning, "gateway", "an agent is refused",
         {{"attempt", hello.attempt.text()}, {"why", why}});
     session.say(wire::Refused{why});
     return {};
@@ -372,7 +372,7 @@ class AgentServer final : public Agents, private Shells {
             session->say(wire::Refused{applied.error().message});
           } else {
             lock.unlock();
-            log(Level::warning, "control", "cannot store a fact",
+            log(Level::warning, "gateway", "cannot store a fact",
                 {{"attempt", session->attempt.text()}, {"why", applied.error().message}});
             session->link->close();
           }
@@ -446,7 +446,7 @@ class AgentServer final : public Agents, private Shells {
     if (kept) session.dropped_log_bytes = 0;
     if (kept || kept.error().kind != Kind::exhausted) return kept;
     if (session.dropped_log_bytes == 0)
-      log(Level::error, "control", "log lines are dropped",
+      log(Level::error, "gateway", "log lines are dropped",
           {{"stream", session.stream.stream}, {"why", kept.error().message}});
     session.dropped_log_bytes += bytes;
     return logs_.append(session.stream, {}, number);

@@ -143,6 +143,14 @@ TEST_F(AgentsTest, WelcomesTheAgentsThatItStarted) {
   EXPECT_EQ(link->messages(), "welcome:0,0 credentials state:1 state:1");
 }
 
+TEST_F(AgentsTest, WelcomesWithTheTimeOfTheJob) {
+  clock.advance(3h);
+  const auto link = hello(0);
+  const auto& welcome = std::get<wire::Welcome>(link->sent.at(0));
+  EXPECT_EQ(welcome.now, control->now()) << "the wall clock was not set since the job's creation";
+  EXPECT_GE(welcome.now, kTestClockStart + 3h);
+}
+
 // A job of three hosts, of which the second is the main host.
 class NodesTest : public AgentsTest {
  protected:

@@ -80,6 +80,7 @@ void fields(Side& side, Is<Welcome> auto& m) {
   side("state_acknowledged", m.state_acknowledged);
   side("data_acknowledged", m.data_acknowledged);
   side.added("version", m.version, m.version >= 2);
+  side.added("now", m.now, m.version >= 2 && m.now != Instant{});
 }
 
 template <class Side>

@@ -111,6 +111,9 @@ struct Welcome {
   uint64_t state_acknowledged = 0;
   uint64_t data_acknowledged = 0;
   uint32_t version = 1;  // valid for the rest of the connection
+  // The current time, in the job's own time (Order::issued); 0: unknown. The agent may have begun
+  // long after its order was issued, if it waited in the queue of another scheduler.
+  Instant now = {};
 };
 
 struct Refused {

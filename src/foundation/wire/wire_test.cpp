@@ -204,6 +204,19 @@ TEST(Codec, EncodesAnAllocationOnlyIfItIsSet) {
   EXPECT_EQ(encode(Hello{1, {17, 2}, 1, "tok", 1, 9, 3}), encode(Hello{1, {17, 2}, 1, "tok"}));
 }
 
+TEST(Codec, EncodesTheTimeOfAWelcomeOnlyIfItIsSet) {
+  const std::string plain = to_hex(encode(Welcome{6, 7, 2}));
+  const Welcome timed{6, 7, 2, kAt};
+  EXPECT_EQ(to_hex(encode(timed)), plain + "0504030201000000");
+  const auto read = decode(encode(timed));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(std::get<Welcome>(*read).now, kAt);
+  const auto without = decode(*from_hex(plain));
+  ASSERT_TRUE(without);
+  EXPECT_EQ(std::get<Welcome>(*without).now, Instant{});
+  EXPECT_EQ(encode(Welcome{6, 7, 1, kAt}), encode(Welcome{6, 7, 1}));
+}
+
 TEST(Codec, EncodesTheFirstVersionExactly) {
   for (const auto& [message, hex] : golden_of_first_version()) {
     EXPECT_EQ(to_hex(encode(message)), hex);
@@ -231,6 +244,7 @@ TEST(Codec, SkipsAdditionsOfLaterVersions) {
     // Fields of a later version would follow the optional ones, so these must be set.
     if (auto* fact = std::get_if<StateFact>(&message)) fact->address = "10.1.0.2";
     if (auto* hello = std::get_if<Hello>(&message)) hello->allocation = 9;
+    if (auto* welcome = std::get_if<Welcome>(&message)) welcome->now = kAt;
     if (auto* activity = std::get_if<Activity>(&message)) activity->calls = {{}};
     const std::string whole = encode(message);
     const auto read = decode(whole + "more");

@@ -146,6 +146,7 @@ class PlainControl : public control::Control {
     return reconcile::preview(snapshot_of_jobs(), {}, {}, {}, clock_.now(), std::move(job), rights,
                               with_changes);
   }
+  Instant now() override { return {}; }
   Duration clock_offset() override { return {}; }
   void prioritise_job(domain::JobKey key, int64_t, control::Answer answer) override {
     stop_job(std::move(key), std::move(answer));

@@ -217,6 +217,7 @@ void Uplink::on_frame(uint64_t connection, const std::shared_ptr<net::Link>& lin
     const MutexLock lock(mutex_);
     if (connection_ != connection) return;
     if (const auto* welcome = std::get_if<wire::Welcome>(&*message)) {
+      if (welcome->now != Instant{}) job_clock_.catch_up(welcome->now);
       spool_.rewind(welcome->state_acknowledged, welcome->data_acknowledged);
       held_.reset();
       welcomed_ = true;

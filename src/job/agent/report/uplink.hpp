@@ -87,7 +87,7 @@ class Uplink final : public Facts {
   Presence& presence_;
   const Connect connect_;
   Clock& clock_;
-  const JobClock job_clock_;  // for facts; log lines use the wall clock
+  JobClock job_clock_;  // for facts; log lines use the wall clock
   Random& random_;
   const Deliver deliver_;
 

@@ -58,7 +58,9 @@ class Server {
   bool acknowledges_data = true, refuses = false;
   int hellos = 0;
   std::vector<std::string> order;  // the order in which Idle and facts were received
+  std::vector<Instant> times;      // of facts
   uint32_t version = 1;
+  Instant now = {};
 
  private:
   void receive_message(const std::shared_ptr<net::Link>& link, const wire::Message& message) {
@@ -70,11 +72,12 @@ class Server {
         ++hellos;
         if (refuses) return link->send(wire::encode(wire::Refused{"old"}));
         return link->send(
-            wire::encode(wire::Welcome{state_acknowledged, data_acknowledged, version}));
+            wire::encode(wire::Welcome{state_acknowledged, data_acknowledged, version, now}));
       }
       if (std::holds_alternative<wire::Idle>(message)) return order.emplace_back("idle"), void();
       if (const auto* fact = std::get_if<wire::StateFact>(&message)) {
         order.push_back(std::string(to_string(fact->state)));
+        times.push_back(fact->at);
         if (fact->number == state_acknowledged + 1) states.push_back(++state_acknowledged);
         return acknowledge(wire::Track::state, state_acknowledged);
       }
@@ -98,16 +101,20 @@ class Server {
   std::unique_ptr<net::LinkListener> listener_;
 };
 
+constexpr Instant kIssued{Duration{1'763'631'900'000}};  // the time of the order
+
 class UplinkTest : public testing::Test {
  protected:
-  UplinkTest() {
+  UplinkTest() { start_uplink(); }
+  void start_uplink() {
     uplink_ = std::make_unique<Uplink>(
         wire::Hello{wire::kVersion, {7, 1}, 0, "t"}, *spool_, presence_,
         [this](net::LinkEvents events) { return net::connect_link(address_, std::move(events)); },
         clock_, random_,
         [this](wire::Message message) {
           server_.note([&] { delivered_.push_back(std::move(message)); });
-        });
+        },
+        kIssued);
     uplink_->start();
   }
   ~UplinkTest() override { uplink_->stop(); }
@@ -140,6 +147,31 @@ TEST_F(UplinkTest, FactsArriveOnceAndInOrder) {
     return server_.states == std::vector<uint64_t>{1, 2} &&
            server_.data == std::vector<uint64_t>{1};
   }));
+}
+
+TEST_F(UplinkTest, FactsHaveTheTimeOfTheServerAfterALateStart) {
+  ASSERT_TRUE(server_.wait([&] { return server_.hellos > 0; }));
+  uplink_->state(fact(HostState::preparing));
+  ASSERT_TRUE(uplink_->wait_acknowledged(60s));
+  EXPECT_LT(server_.times.at(0), kIssued + 1h) << "the server did not say its time";
+  uplink_->stop();
+  server_.note([&] { server_.now = kIssued + 2h, server_.version = 2; });
+  start_uplink();
+  ASSERT_TRUE(server_.wait([&] { return server_.hellos > 1; }));
+  uplink_->state(fact(HostState::downloading));
+  ASSERT_TRUE(uplink_->wait_acknowledged(60s));
+  uplink_->state(fact(HostState::running));
+  ASSERT_TRUE(uplink_->wait_acknowledged(60s));
+  EXPECT_GE(server_.times.at(2), kIssued + 2h);
+  EXPECT_LT(server_.times.at(2), kIssued + 3h);
+  // A later time does not move the clock again.
+  server_.note([&] { server_.now = kIssued + 24h; });
+  server_.close();
+  server_.open();
+  uplink_->state(fact(HostState::draining));
+  ASSERT_TRUE(uplink_->wait_acknowledged(60s));
+  EXPECT_GE(server_.hellos, 3);
+  EXPECT_LT(server_.times.at(3), kIssued + 3h);
 }
 
 TEST_F(UplinkTest, SendsTheRestAfterAnOutage) {
