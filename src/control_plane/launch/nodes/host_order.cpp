@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t kHostOrderVersion = 1;
 constexpr int64_t kPortMax = 65'535;
-constexpr int64_t kOrderMsMax = int64_t{366} * 24 * 3600 * 1000;
+// The longest run time of a job, and as much for the margins that the configuration adds.
+constexpr int64_t kOrderMsMax = 2 * domain::kSecondsMax * 1000;
 constexpr int64_t kOrderConnectionsMax = int64_t{1} << 31;
 
 // Returns true for names of directories below the node's: they have one component.
