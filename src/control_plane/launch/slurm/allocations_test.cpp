@@ -9,7 +9,7 @@ SlurmJobRequest request() {
   SlurmJobRequest request;
   request.placement.partition = "train";
   request.placement.account = "lab";
-  request.cpus_per_task = 2;
+  request.cpus_per_node = 2;
   request.memory_mib_per_node = 100;
   return request;
 }
@@ -23,7 +23,7 @@ TEST(AllocationKind, DiffersOnlyBySettingsThatSlurmDistinguishes) {
   others[1].placement.qos = "high";
   others[2].placement.licenses = "solver:1";
   others[3].placement.exclusive = true;
-  others[4].cpus_per_task = 3;
+  others[4].cpus_per_node = 3;
   others[5].memory_mib_per_node = 101;
   others[6].gpus_per_node = 1;
   for (const auto& other : others) EXPECT_NE(allocation_kind(other, "ana"), kind);

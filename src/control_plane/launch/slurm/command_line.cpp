@@ -113,8 +113,7 @@ std::vector<std::string> sbatch_arguments(const SlurmJobRequest& request) {
   std::vector<std::string> arguments = {
       "sbatch", "--parsable", "--job-name=" + request.name, "--comment=" + request.comment,
       "--nodes=" + std::to_string(request.nodes.size()), "--nodelist=" + join_names(request.nodes),
-      "--ntasks-per-node=" + std::to_string(request.tasks_per_node),
-      "--cpus-per-task=" + std::to_string(request.cpus_per_task),
+      "--ntasks-per-node=1", "--cpus-per-task=" + std::to_string(request.cpus_per_node),
       "--mem=" + std::to_string(request.memory_mib_per_node),
       "--dependency=" + dependency_of(request),
       "--no-requeue",  // the server decides about another attempt

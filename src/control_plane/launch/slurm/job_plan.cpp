@@ -14,6 +14,9 @@ namespace {
 // The memory that an agent needs. The container has its own limit.
 constexpr int64_t kMemoryMibMin = 64;
 constexpr Duration kMinute = 60s;
+// The script tries this often, each 5 s, to write an ended host into the comment: slurmctld may be
+// down for minutes.
+constexpr int kCommentTries = 60;
 
 // The hosts of a gang on one node.
 struct NodePart {
@@ -56,12 +59,9 @@ Result<std::vector<NodePart>> parts_of(const Gang& gang, const std::vector<Slurm
   return parts;
 }
 
-int64_t cpus_of(const Member& member) {
-  return std::max<int64_t>(1, int64_t(std::ceil(member.share.cpus)));
-}
-
 int64_t memory_mib_of(const Member& member) {
-  return std::max(kMemoryMibMin, (member.share.memory_bytes + (1 << 20) - 1) >> 20);
+  // Rounded down: hosts that share a node's memory may not need more than it has.
+  return std::max(kMemoryMibMin, member.share.memory_bytes >> 20);
 }
 
 void override_by(SlurmPlacement& placement, const SlurmPlacement& other) {
@@ -72,15 +72,36 @@ void override_by(SlurmPlacement& placement, const SlurmPlacement& other) {
   placement.exclusive |= other.exclusive;
 }
 
-// The resources of a step.
+// The resources of a step, or of the steps on a node.
 struct StepSize {
   int64_t cpus = 0, memory_mib = 0, gpus = 0;
-  void add(const Member& member) {
-    cpus += cpus_of(member);
-    memory_mib += memory_mib_of(member);
-    gpus += member.share.gpus;
+  void add(const StepSize& other) {
+    cpus += other.cpus;
+    memory_mib += other.memory_mib;
+    gpus += other.gpus;
   }
 };
+
+// Returns the sizes of the hosts on the node. Slurm allocates whole processors: shares are rounded
+// up, or down where the node has fewer.
+std::vector<StepSize> sizes_on(const Gang& gang, const NodePart& part) {
+  int64_t cpus = 0;
+  for (const auto host : part.hosts) cpus += int64_t(std::ceil(gang.members[host].share.cpus));
+  std::vector<StepSize> sizes;
+  for (const auto host : part.hosts) {
+    const domain::Share& share = gang.members[host].share;
+    const double whole = cpus <= part.node->cpus ? std::ceil(share.cpus) : std::floor(share.cpus);
+    sizes.push_back(
+        {std::max<int64_t>(1, int64_t(whole)), memory_mib_of(gang.members[host]), share.gpus});
+  }
+  return sizes;
+}
+
+StepSize size_on(const Gang& gang, const NodePart& part) {
+  StepSize sum;
+  for (const StepSize& size : sizes_on(gang, part)) sum.add(size);
+  return sum;
+}
 
 // A step of one task on the node, with the program of hosts.
 std::string srun_text(const SlurmJobSettings& settings, const std::string& node,
@@ -94,10 +115,8 @@ std::string srun_text(const SlurmJobSettings& settings, const std::string& node,
 
 // Runs one host, and prints its number, its exit code and its first message: the program's own, or
 // else srun's, which may come before it.
-std::string step_of_host(const SlurmJobSettings& settings, const Member& member,
+std::string step_of_host(const SlurmJobSettings& settings, const StepSize& size,
                          const HostOrder& order, const std::string& node) {
-  StepSize size;
-  size.add(member);
   return "(\n  why=$(" + srun_text(settings, node, size) + " 2>&1 <<'ORDER'\n" + to_text(order) +
          "\nORDER\n  )\n  code=$?\n"
          "  own=$(printf '%s\\n' \"$why\" | grep -v '^srun: ' | head -n 1)\n"
@@ -110,15 +129,13 @@ std::string step_of_host(const SlurmJobSettings& settings, const Member& member,
 // prints itself is the message of those that have not when the step ends.
 std::string step_of_node(const SlurmJobSettings& settings, const Gang& gang, const NodePart& part,
                          const std::vector<HostOrder>& orders) {
-  StepSize size;
   std::string texts, hosts;
   for (const auto host : part.hosts) {
-    size.add(gang.members[host]);
     texts += to_text(orders[host]) + "\n";
     hosts += " " + std::to_string(host);
   }
-  return "(\n  " + srun_text(settings, part.node->name, size) + " --hosts 2>&1 <<'ORDERS'\n" +
-         texts + "ORDERS\n  code=$?\n  for host in" + hosts +
+  return "(\n  " + srun_text(settings, part.node->name, size_on(gang, part)) +
+         " --hosts 2>&1 <<'ORDERS'\n" + texts + "ORDERS\n  code=$?\n  for host in" + hosts +
          "; do echo \"$host $code\"; done\n) &\n";
 }
 
@@ -127,21 +144,15 @@ int64_t time_limit_minutes_of(const SlurmJobSettings& settings, const Gang& gang
   return (gang.run_time_max + settings.time_margin + kMinute - 1ms) / kMinute;
 }
 
-// A Slurm job requests the same from each of its nodes, and for each of its tasks: that of the node
-// with the largest need, and of the host with the most processors.
+// A Slurm job requests the same from each of its nodes: that of the node with the largest need. It
+// has one task on each node, and the steps of hosts share the task's processors.
 void add_sizes(const Gang& gang, const std::vector<NodePart>& parts, SlurmJobRequest& request) {
   for (const auto& part : parts) {
     request.nodes.push_back(part.node->name);
-    request.tasks_per_node = std::max(request.tasks_per_node, uint32_t(part.hosts.size()));
-    int64_t memory_mib = 0, gpus = 0;
-    for (const auto host : part.hosts) {
-      const Member& member = gang.members[host];
-      request.cpus_per_task = std::max(request.cpus_per_task, cpus_of(member));
-      memory_mib += memory_mib_of(member);
-      gpus += member.share.gpus;
-    }
-    request.memory_mib_per_node = std::max(request.memory_mib_per_node, memory_mib);
-    request.gpus_per_node = std::max(request.gpus_per_node, gpus);
+    const StepSize size = size_on(gang, part);
+    request.cpus_per_node = std::max(request.cpus_per_node, size.cpus);
+    request.memory_mib_per_node = std::max(request.memory_mib_per_node, size.memory_mib);
+    request.gpus_per_node = std::max(request.gpus_per_node, size.gpus);
   }
 }
 
@@ -156,7 +167,7 @@ Result<void> check_sizes(const std::vector<NodePart>& parts, const SlurmJobReque
                          "needs: " +
                          std::to_string(requested));
     };
-    TRY(check("processors", node->cpus, request.cpus_per_task * request.tasks_per_node));
+    TRY(check("processors", node->cpus, request.cpus_per_node));
     TRY(check("MiB of memory", node->memory_mib, request.memory_mib_per_node));
     TRY(check("GPUs", node->gpus, request.gpus_per_node));
   }
@@ -211,12 +222,15 @@ std::string script_of(const SlurmJobSettings& settings, const Gang& gang,
       "# The server decides about another attempt.\n"
       "[ -z \"$SLURM_RESTART_COUNT\" ] || exit 1\n"
       "export PATH=\"$PATH:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n{\n";
-  for (const auto& part : parts)
-    if (request.user.name.empty())
-      for (const auto host : part.hosts)
-        script += step_of_host(settings, gang.members[host], orders[host], part.node->name);
-    else
+  for (const auto& part : parts) {
+    if (!request.user.name.empty()) {
       script += step_of_node(settings, gang, part, orders);
+      continue;
+    }
+    const auto sizes = sizes_on(gang, part);
+    for (size_t i = 0; i < sizes.size(); ++i)
+      script += step_of_host(settings, sizes[i], orders[part.hosts[i]], part.node->name);
+  }
   return script +
          "wait\n} | {\n"
          "ended= seen=, own= srun=\nwhile read -r host code why; do\n"
@@ -229,9 +243,16 @@ std::string script_of(const SlurmJobSettings& settings, const Gang& gang,
          "  [ \"$code\" = 0 ] && continue\n"
          "  ended=\"$ended${ended:+,}$host:$code\"\n"
          "  why=$(printf %s \"${why:-${own:-$srun}}\" | head -c 200 | tr -cd 'A-Za-z0-9 ./:_()-')\n"
-         "  scontrol update jobid=\"$SLURM_JOB_ID\" comment=" +
+         "  left=" +
+         std::to_string(kCommentTries) +
+         "\n"
+         "  until scontrol update jobid=\"$SLURM_JOB_ID\" comment=" +
          shell_quoted(request.comment) +
-         "\" ended=$ended why=$why\"\n"
+         "\" ended=$ended why=$why\"; do\n"
+         "    left=$((left - 1))\n"
+         "    [ $left -gt 0 ] || break\n"
+         "    sleep 5\n"
+         "  done\n"
          "done\n[ -z \"$ended\" ]\n}\n";
 }
 
@@ -344,7 +365,7 @@ Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& g
                      gang.attempt,
                      uint32_t(gang.members.size()),
                      subnet,
-                     request.cpus_per_task * request.tasks_per_node,
+                     request.cpus_per_node,
                      request.memory_mib_per_node,
                      request.gpus_per_node,
                      ""};
@@ -352,6 +373,10 @@ Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& g
   comment.submitter = gang.submitter;
   comment.seal = seal(seal_context(comment, request.user.name));
   request.comment = to_text(comment);
+  if (request.comment.size() > kSlurmCommentBytesMax)
+    return invalid("the comment of the Slurm job would have " +
+                   std::to_string(request.comment.size()) + " bytes, at most " +
+                   std::to_string(kSlurmCommentBytesMax) + " are allowed");
   request.script = script_of(settings, gang, parts, subnet, request);
   return request;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "domain/limits.hpp"
 #include "launch/slurm/command_line.hpp"
 #include "os/files.hpp"
 #include "os/temporary_directory.hpp"
@@ -63,8 +64,7 @@ TEST(SlurmJobPlan, RequestsTheNodesThatThePlannerChose) {
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_EQ(request->name, "trainyard-3fa91c-j17a1");
   EXPECT_EQ(request->nodes, (std::vector<std::string>{"n1", "n3"}));
-  EXPECT_EQ(request->tasks_per_node, 1u);
-  EXPECT_EQ(request->cpus_per_task, 2) << "a share of a processor is a whole one for Slurm";
+  EXPECT_EQ(request->cpus_per_node, 2) << "a share of a processor is a whole one for Slurm";
   EXPECT_EQ(request->memory_mib_per_node, 100);
   EXPECT_EQ(request->gpus_per_node, 1);
   EXPECT_EQ(request->time_limit_minutes, 120) << "with the margin";
@@ -75,12 +75,24 @@ TEST(SlurmJobPlan, RequestsTheNodesThatThePlannerChose) {
   EXPECT_EQ(request->comment.find("secret"), std::string::npos);
 }
 
+TEST(SlurmJobPlan, OrdersAChildWithoutATimeout) {
+  SlurmJobSettings settings = job_settings();
+  settings.time_margin = 7 * 24h;
+  Gang child = gang_on({"n1"});
+  child.of_array = true;
+  child.run_time_max = domain::kSecondsMax * 1s + 1h;
+  const auto request = plan_job(settings, child, three_nodes(), kSubnet, seal);
+  ASSERT_TRUE(request) << request.error().message;
+  const auto orders = orders_of(request->script);
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_GE(orders[0].time_limit, child.run_time_max);
+}
+
 TEST(SlurmJobPlan, GivesEachNodeAGatewayAndEachHostAnAddress) {
   const Gang three = gang_on({"n1", "n3", "n1"});
   EXPECT_EQ(choose_gang_subnet(job_settings(), three, {}, 0)->prefix, 28);
   const auto request = plan_job(job_settings(), three, three_nodes(), kSubnet, seal);
   ASSERT_TRUE(request) << request.error().message;
-  EXPECT_EQ(request->tasks_per_node, 2u);
   EXPECT_EQ(request->memory_mib_per_node, 200);
   const auto orders = orders_of(request->script);
   ASSERT_EQ(orders.size(), 3u);
@@ -108,7 +120,26 @@ TEST(SlurmJobPlan, RequestsTheResourcesOfTheFullestNodeOnEachNode) {
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_EQ(request->memory_mib_per_node, 900);
   EXPECT_EQ(request->gpus_per_node, 4);
-  EXPECT_EQ(request->tasks_per_node * request->cpus_per_task, 12);
+  EXPECT_EQ(request->cpus_per_node, 6);
+}
+
+TEST(SlurmJobPlan, FillsANodeWithUnequalHosts) {
+  Gang gang = gang_on({"n1", "n1", "n1"});
+  gang.members[0].share = {3, (1000 << 20) / 3, 0};
+  gang.members[1].share = gang.members[2].share = {1, (1000 << 20) / 3, 0};
+  auto nodes = three_nodes();
+  nodes[0].cpus = 5;
+  nodes[0].memory_mib = 1000;
+  const auto request = plan_job(job_settings(), gang, nodes, kSubnet, seal);
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->cpus_per_node, 5);
+  EXPECT_LE(request->memory_mib_per_node, 1000);
+  // Three hosts of one and two thirds: rounded up, they need six processors.
+  for (auto& member : gang.members) member.share.cpus = 5.0 / 3;
+  const auto rounded = plan_job(job_settings(), gang, nodes, kSubnet, seal);
+  ASSERT_TRUE(rounded) << rounded.error().message;
+  EXPECT_EQ(rounded->cpus_per_node, 3);
+  EXPECT_NE(rounded->script.find("--cpus-per-task=1 "), std::string::npos);
 }
 
 TEST(SlurmJobPlan, NamesTheNodeThatIsTooSmall) {

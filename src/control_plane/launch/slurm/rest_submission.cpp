@@ -40,9 +40,9 @@ std::string rest_submission(const RestVersion& version, const SlurmJobRequest& r
   const SlurmPlacement& placement = request.placement;
   Json job = {{"name", request.name},
               {"comment", request.comment},
-              {"tasks", request.nodes.size() * request.tasks_per_node},
-              {"tasks_per_node", request.tasks_per_node},
-              {"cpus_per_task", request.cpus_per_task},
+              {"tasks", request.nodes.size()},
+              {"tasks_per_node", 1},
+              {"cpus_per_task", request.cpus_per_node},
               {"memory_per_node", number(version, uint64_t(request.memory_mib_per_node))},
               {"dependency", dependency_of(request)},
               {"requeue", false},

@@ -191,7 +191,7 @@ TEST(SlurmRest, SendsTheTokenOfTheFileWithEachRequest) {
   ASSERT_TRUE(slurm) << slurm.error().message;
   SlurmJobRequest request;
   request.nodes = {"n1", "n2"};
-  request.tasks_per_node = 2;
+  request.cpus_per_node = 6;
   request.gpus_per_node = 4;
   request.script = "#!/bin/sh\n";
   request.placement.gpu_type = "h100";
@@ -206,7 +206,8 @@ TEST(SlurmRest, SendsTheTokenOfTheFileWithEachRequest) {
   ASSERT_TRUE(sent);
   EXPECT_EQ((*sent)["job"]["nodelist"], "n1,n2");
   EXPECT_EQ((*sent)["job"]["nodes"], 2);
-  EXPECT_EQ((*sent)["job"]["tasks"], 4);
+  EXPECT_EQ((*sent)["job"]["tasks"], 2);
+  EXPECT_EQ((*sent)["job"]["cpus_per_task"], 6);
   EXPECT_EQ((*sent)["job"]["gres"], "gpu:h100:4");
   EXPECT_EQ((*sent)["script"], "#!/bin/sh\n");
   answer = {500, R"({"errors":[{"error_number":2017,"error":"Invalid job id specified"}]})"};

@@ -73,8 +73,7 @@ struct SlurmJobRequest {
   std::string comment;
   std::string script;  // may hold secrets: never an argument of a program
   std::vector<std::string> nodes;
-  uint32_t tasks_per_node = 1;
-  int64_t cpus_per_task = 1;
+  int64_t cpus_per_node = 1;
   int64_t memory_mib_per_node = 0;
   int64_t gpus_per_node = 0;
   int64_t time_limit_minutes = 0;  // 0: the partition's default

@@ -75,8 +75,7 @@ class SlurmLauncher final : public Launcher {
     if (!away_.empty() || unconfirmed) {
       // Reports of agents arrive even if Slurm does not answer.
       if (!unconfirmed && check_removed(gang.attempt) && TRY(give_to_idle(gang))) return {};
-      held_.insert_or_assign(gang.attempt, Held{gang.token, uint32_t(gang.members.size()),
-                                                may_serve_others(settings_.jobs, gang)});
+      hold(gang);
       return {};
     }
     if (auto removed = check_removed(gang.attempt); !removed) {
@@ -98,10 +97,9 @@ class SlurmLauncher final : public Launcher {
       release_idle();
     }
     // Control then ensures them again.
-    const bool any_idle = served_.any_idle();
     std::erase_if(held_, [&](const auto& held) {
       return !unconfirmed_.contains(held.first) &&
-             (away_.empty() || (any_idle && held.second.may_follow));
+             (away_.empty() || (served_.any_idle() && held.second.may_follow));
     });
     completing_.update(all_, clock_.monotonic());
     std::vector<Agent> agents;
@@ -491,6 +489,11 @@ class SlurmLauncher final : public Launcher {
     return sum_by_node(counted);
   }
 
+  void hold(const Gang& gang) {
+    held_[gang.attempt] = {gang.token, uint32_t(gang.members.size()),
+                           may_serve_others(settings_.jobs, gang)};
+  }
+
   Result<void> submit(const Gang& gang) {
     std::vector<networks::Subnet> taken;
     for (const OwnJob& own : all_)
@@ -502,10 +505,6 @@ class SlurmLauncher final : public Launcher {
         TRY(plan_job(settings_.jobs, gang, answer_->nodes, subnet, [&](const std::string& context) {
           return settings_.seal(gang.token, context);
         }));
-    if (request.comment.size() > kSlurmCommentBytesMax)
-      return invalid("the comment of the Slurm job would have " +
-                     std::to_string(request.comment.size()) + " bytes, at most " +
-                     std::to_string(kSlurmCommentBytesMax) + " are allowed");
     for (const OwnJob& own : all_)
       if (attempt_of(own) == gang.attempt && !has_ended(own.job))
         request.after.push_back(own.job.id);
@@ -529,7 +528,7 @@ class SlurmLauncher final : public Launcher {
       if (outcome.job)
         note_submitted(queued.mapped(), *outcome.job, outcome.change);
       else
-        note_failure(outcome);
+        note_failure(outcome, queued.mapped().gang);
     }
   }
 
@@ -553,15 +552,16 @@ class SlurmLauncher final : public Launcher {
         {{"attempt", gang.attempt.text()}, {"slurm_job", std::to_string(id)}});
   }
 
-  // An answer of sbatch may be lost, and the job be there.
-  void note_failure(const SubmissionOutcome& outcome) {
+  // An answer of sbatch may be lost, and the job be there: its agents may report meanwhile.
+  void note_failure(const SubmissionOutcome& outcome, const Gang& gang) {
     if (outcome.change == 0) return;  // it was not sent
     const Error& error = outcome.job.error();
     failures_.insert_or_assign(outcome.attempt, error);
-    const bool rejected =
-        error.kind == Kind::invalid || error.kind == Kind::denied || error.kind == Kind::not_found;
+    const bool rejected = error.kind == Kind::invalid || error.kind == Kind::denied ||
+                          error.kind == Kind::not_found || error.kind == Kind::exhausted;
     if (rejected) return;
     unconfirmed_[outcome.attempt] = {outcome.change};
+    hold(gang);
     if (error.kind == Kind::unavailable) view_.note_away(error.message);
   }
 

@@ -233,6 +233,8 @@ TEST_F(SlurmLauncherTest, FindsTheJobOfASubmissionWithoutAnAnswer) {
     return unavailable(slurm_.away);
   };
   EXPECT_EQ(launcher->ensure(numbered_gang(1, {"n1"})).error().kind, Kind::unavailable);
+  ASSERT_EQ(launcher->list().size(), 1u) << "its agents may report already";
+  EXPECT_TRUE(launcher->list().at(0).alive);
   EXPECT_TRUE(launcher->ensure(numbered_gang(1, {"n1"})));
   EXPECT_EQ(launcher->list().at(0).note,
             "waiting until Slurm answers: sbatch did not end within 30 s");

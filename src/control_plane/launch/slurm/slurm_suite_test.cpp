@@ -28,7 +28,7 @@ class SlurmWorld {
     slurm_.before_submit = [this](const SlurmJobRequest& request) -> Result<void> {
       const size_t agents = read_job_comment(request.comment)->hosts;
       if (end_after_ && agents > *end_after_) throw ServerEnded();
-      if (fail_after_ && agents > *fail_after_) return unavailable("out of nodes");
+      if (fail_after_ && agents > *fail_after_) return exhausted("out of nodes");
       return {};
     };
   }
