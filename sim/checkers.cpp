@@ -286,10 +286,10 @@ void Checkers::process_started(AttemptId attempt, HostIndex host, const std::str
   World::check(process.runs == 0, attempt.text() + "/" + std::to_string(host) + " ran before");
   const Job* kept = durable(attempt.job);
   World::check(kept && !kept->attempts.empty(), "a process runs for a job that was never placed");
-  World::check(!kept->finished(), title(*kept) + " has ended, but a process of it starts");
-  World::check(
-      kept->attempt()->number == attempt.number && kept->attempt()->state != AttemptState::ended,
-      "attempt " + attempt.text() + " has ended, but a process of it starts");
+  const bool ended = kept->finished() || kept->attempt()->number != attempt.number ||
+                     kept->attempt()->state == AttemptState::ended;
+  World::check(!ended || not_removed_.contains(attempt),
+               "attempt " + attempt.text() + " has ended, but a process of it starts");
   first_ran_.emplace(attempt.job, world_.elapsed());
   ++process.runs;
   process.running = agent;

@@ -82,6 +82,8 @@ class Checkers {
   void agent_restarted(domain::AttemptId attempt, domain::HostIndex host, const std::string& region,
                        const std::string& stream);
   void attempt_removed(domain::AttemptId attempt);
+  // Its launcher could not remove it yet: until it does, an agent that has heard of no end goes on.
+  void removal_failed(domain::AttemptId attempt) { not_removed_.insert(attempt); }
   // Its launcher ended its hosts in favour of other work.
   void attempt_preempted(domain::AttemptId attempt) { preempted_attempts_.insert(attempt); }
   void fact_acknowledged(domain::AttemptId attempt, domain::HostIndex host, uint64_t number);
@@ -168,6 +170,7 @@ class Checkers {
   // by preemptions that were ordered
   std::map<domain::JobNumber, uint32_t> preemptions_;
   std::set<domain::AttemptId> preempted_attempts_;  // by the launcher
+  std::set<domain::AttemptId> not_removed_;         // at least once, when they should have been
   std::map<domain::JobNumber, size_t> seen_transitions_;
   std::map<domain::JobNumber, Duration> no_reason_since_;  // in true time
 

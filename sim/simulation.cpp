@@ -15,6 +15,7 @@
 #include "sim/machine_clock.hpp"
 #include "sim/network.hpp"
 #include "sim/simulated_launcher.hpp"
+#include "sim/slurm_cluster.hpp"
 #include "sim/workload.hpp"
 #include "sim/world.hpp"
 
@@ -33,11 +34,20 @@ constexpr Duration kUnwatchedTimeMax = 30s;
 constexpr Duration kUserTimeout = 20s;      // then the user repeats the request
 constexpr uint64_t kEventsMax = 2'000'000;  // more events are a livelock
 
-std::vector<launch::Machine> machines_of(SeededRandom& random) {
+// Half of the clusters have the local launcher, and a quarter Slurm's.
+bool has_local_launcher(uint64_t seed) { return seed % 2 == 0; }
+bool has_slurm(uint64_t seed) { return seed % 4 == 3; }
+
+// A Slurm job requests as much of each of its nodes, and a processor for each host. So the nodes of
+// a cluster are equal, and not the smallest: otherwise some gangs could never start.
+std::vector<launch::Machine> machines_of(SeededRandom& random, bool of_slurm) {
   std::vector<launch::Machine> machines;
   for (uint64_t n = 1 + random.below(3); n > 0; --n)
     machines.push_back({"box-" + std::to_string(n), double(4 + 4 * random.below(4)),
                         int64_t(16 + 16 * random.below(3)) << 30, 0});
+  for (launch::Machine& machine : machines)
+    if (of_slurm)
+      machine = {machine.name, std::max(8.0, machines[0].cpus), machines[0].memory_bytes, 0};
   return machines;
 }
 
@@ -47,12 +57,9 @@ class Simulation {
       : world_(seed, tracing),
         secrets_(seed ^ 0x5ec2e75),
         network_(world_, [this](const World::Action& action) { in_server(action); }),
-        machines_(machines_of(world_.random)),
+        machines_(machines_of(world_.random, has_slurm(seed))),
         checkers_(machines_, world_, server_clock_),
-        launcher_(seed % 2 == 0 ? std::unique_ptr<Cluster>(std::make_unique<LocalCluster>(
-                                      world_, network_, checkers_, server_clock_, machines_))
-                                : std::make_unique<SimulatedLauncher>(world_, network_, checkers_,
-                                                                      machines_)),
+        launcher_(cluster_of(seed)),
         ledger_(world_, checkers_),
         resources_(some_resources(world_)) {
     settings_.account = "123456789012";
@@ -120,6 +127,14 @@ class Simulation {
   }
 
  private:
+  std::unique_ptr<Cluster> cluster_of(uint64_t seed) {
+    if (has_local_launcher(seed))
+      return std::make_unique<LocalCluster>(world_, network_, checkers_, server_clock_, machines_);
+    if (has_slurm(seed))
+      return std::make_unique<SlurmCluster>(world_, network_, checkers_, server_clock_, machines_);
+    return std::make_unique<SimulatedLauncher>(world_, network_, checkers_, machines_);
+  }
+
   // -- the server's process
 
   void start_server() {
@@ -532,7 +547,7 @@ class Simulation {
   Network network_;
   const std::vector<launch::Machine> machines_;
   Checkers checkers_;
-  const std::unique_ptr<Cluster> launcher_;  // half of the clusters have the local launcher
+  const std::unique_ptr<Cluster> launcher_;
   FaultyLedger ledger_;
   control::test::MemoryLogs logs_;
   control::test::MemoryMetrics metrics_;
