@@ -12,8 +12,10 @@
 namespace trainyard::sim {
 namespace {
 
-constexpr Duration kMinJobAge = 300s;  // Slurm's default
-constexpr Duration kStateSaved = 5s;   // changes of the last seconds are lost with the controller
+// Longer than Slurm's default of 5 min, and than the server is ever suspended: jobs that it has
+// forgotten are lost, whatever ended them.
+constexpr Duration kMinJobAge = 15min;
+constexpr Duration kStateSaved = 5s;  // changes of the last seconds are lost with the controller
 constexpr Duration kWatchInterval = 1s;
 constexpr Duration kCommentInterval = 5s;
 constexpr uint64_t kUnansweredOneIn = 25;  // queries
@@ -381,11 +383,6 @@ void SlurmCluster::end(SlurmJob& job, const std::string& state) {
   world_.trace("slurm", "job " + std::to_string(job.shown.id) + " is " + state);
   job.shown.state = state;
   job.over = world_.elapsed();
-  // A server that was suspended meanwhile does not learn that the job was preempted.
-  if (job.shown.preempted && !has_accounting_)
-    world_.after(kMinJobAge, [this, number = job.attempt.job] {
-      checkers_.allow_failure(number, "Slurm has forgotten that it preempted its job");
-    });
 }
 
 void SlurmCluster::requeue(SlurmJob& job) {
@@ -416,7 +413,10 @@ void SlurmCluster::go_away_sometimes() {
 void SlurmCluster::forget_recent(Duration since) {
   world_.trace("slurm", "the controller has forgotten its last changes");
   for (auto& [id, job] : jobs_)
-    if (!job.over && job.submitted > since - kStateSaved) end(job, "UNKNOWN");
+    if (!job.over && job.submitted > since - kStateSaved) {
+      checkers_.allow_failure(job.attempt.job, "Slurm has forgotten its job");
+      end(job, "UNKNOWN");
+    }
   std::erase_if(jobs_, [&](const auto& each) { return each.second.shown.state == "UNKNOWN"; });
 }
 
