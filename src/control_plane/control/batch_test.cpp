@@ -278,5 +278,19 @@ TEST(Batch, RebuildsJobsByAReplayOfTheLedger) {
   EXPECT_TRUE(replay.catalog.queue({kRegion, "q"}));
 }
 
+TEST(Batch, GivesJobsWithoutATimeoutNoLimitOfRunTime) {
+  BatchCluster cluster;
+  CreateJob limited = cluster.batch_job("a");
+  limited.spec.max_runtime_seconds = 60;
+  ASSERT_TRUE(cluster.create(limited));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("b")));
+  std::map<std::string, Duration> limits;
+  for (const auto& [attempt, gang] : cluster.launcher.gangs)
+    limits[std::to_string(attempt.job)] = gang.run_time_max;
+  ASSERT_EQ(limits.size(), 2u);
+  EXPECT_GT(limits.begin()->second, 60s) << "with the time to stop";
+  EXPECT_EQ(limits.rbegin()->second, Duration{});
+}
+
 }  // namespace
 }  // namespace trainyard::control

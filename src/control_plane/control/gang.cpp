@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "batch/arn.hpp"
+#include "batch/limits.hpp"
 #include "batch/variables.hpp"
 #include "contract/aws_texts.hpp"
 #include "contract/plain_container.hpp"
@@ -115,7 +116,8 @@ Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, co
   order.stop_grace = reconcile::stop_grace_of(job, settings.stop_grace);
   order.stalled_after_seconds =
       std::chrono::duration_cast<std::chrono::seconds>(settings.stalled_after).count();
-  gang.run_time_max = order.runtime_left + order.stop_grace;
+  if (job.spec.max_runtime_seconds < batch::kRuntimeSecondsMax)
+    gang.run_time_max = order.runtime_left + order.stop_grace;
   order.reuse_host = reuse_host;
   order.best_effort_isolation = settings.best_effort_isolation;
   order.copy_channels = settings.copy_channels;

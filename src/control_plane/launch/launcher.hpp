@@ -58,7 +58,7 @@ struct Gang {
   std::string queue = {};          // "": the job was not submitted to a queue
   std::string instance_type = {};  // the first host's
   std::string submitter = {};      // the name of the user or role that created the job; "": unknown
-  Duration run_time_max = {};      // from the start to the end of its agents; 0: unknown
+  Duration run_time_max = {};      // from the start to the end of its agents; 0: no limit
   bool of_array = false;           // the job is a child of an array
 };
 
