@@ -40,6 +40,7 @@ struct MachineKind {
   int64_t gpus = 0;
   uint32_t coming = 0;        // requested machines that do not exist yet
   uint32_t machines_max = 0;  // the most that may exist at once
+  std::string note = {};      // why some machines cannot be added: "n2: ResumeTimeout reached"
 };
 
 // One host of a gang to start.

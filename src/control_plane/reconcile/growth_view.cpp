@@ -6,6 +6,23 @@
 #include "batch/catalog.hpp"
 
 namespace trainyard::reconcile {
+
+std::string failed_growth(const std::vector<launch::MachineKind>& kinds) {
+  std::string text;
+  for (const launch::MachineKind& kind : kinds)
+    if (!kind.note.empty()) text += (text.empty() ? "; cannot be added: " : "; ") + kind.note;
+  return text;
+}
+
+std::string reason_of_growth(const std::vector<launch::MachineKind>& kinds) {
+  std::string coming;
+  for (const launch::MachineKind& kind : kinds)
+    if (kind.coming > 0)
+      coming += (coming.empty() ? ": " : ", ") + std::to_string(kind.coming) + " of kind " +
+                kind.name + (kind.coming == 1 ? " is" : " are") + " being added";
+  return "waiting for machines" + (coming.empty() ? " to be added" : coming) + failed_growth(kinds);
+}
+
 std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKind>& kinds,
                                             const std::vector<launch::Machine>& machines,
                                             const batch::Catalog* catalog) {

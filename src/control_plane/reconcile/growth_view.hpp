@@ -24,6 +24,12 @@ std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKin
                                             const std::vector<launch::Machine>& machines,
                                             const batch::Catalog* catalog);
 
+// Describes the machines for which a job waits: "waiting for machines: 2 of kind c5.4xlarge are
+// being added"; with the reasons why others cannot be added.
+std::string reason_of_growth(const std::vector<launch::MachineKind>& kinds);
+// Returns these reasons: "; cannot be added: n2: ResumeTimeout reached"; "": none.
+std::string failed_growth(const std::vector<launch::MachineKind>& kinds);
+
 using IdleSince = std::map<std::string, Instant>;  // by machine
 
 // Returns the machines that were added on demand and that neither the snapshot nor the plan uses.

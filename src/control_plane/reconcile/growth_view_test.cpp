@@ -49,6 +49,16 @@ TEST(GrowthView, LimitsTheLaunchersKindsByEnvironments) {
   EXPECT_TRUE(kinds_of({}, machines, &catalog).empty());
 }
 
+TEST(GrowthView, DescribesTheMachinesForWhichJobsWait) {
+  launch::MachineKind failing = kGpu;
+  failing.note = "n2: ResumeTimeout reached";
+  EXPECT_EQ(reason_of_growth({kGpu}), "waiting for machines to be added");
+  EXPECT_EQ(reason_of_growth({kLarge, failing}),
+            "waiting for machines: 2 of kind c5.4xlarge are being added; cannot be added: n2: "
+            "ResumeTimeout reached");
+  EXPECT_EQ(failed_growth({kLarge}), "");
+}
+
 TEST(GrowthView, TellsSinceWhenMachinesAreIdle) {
   const std::vector<launch::Machine> machines{machine("a", "c5.4xlarge"), machine("b", ""),
                                               machine("c", "c5.4xlarge"),

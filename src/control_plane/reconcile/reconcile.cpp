@@ -463,7 +463,8 @@ class Reconciler {
   }
 
   // Sets the cause of a wait to `capacity` if the job fits no existing machine, but one that can be
-  // added; it then waits with the first of its preferences that such machines hold.
+  // added; it then waits with the first of its preferences that such machines hold. Otherwise its
+  // reason tells why machines cannot be added.
   void consider_growth(schedule::Snapshot& cluster, schedule::Plan& plan) const {
     if (snapshot_.kinds.empty()) return;
     const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.catalog.get());
@@ -475,9 +476,12 @@ class Reconciler {
         schedule::WaitingJob with = schedule::with_preference(*job, preference);
         if (!schedule::could_be_made(with, kinds)) continue;
         wait.cause = schedule::WaitCause::capacity;
+        wait.reason = reason_of_growth(snapshot_.kinds);
         *job = std::move(with);
         break;
       }
+      if (wait.cause == schedule::WaitCause::machine)
+        wait.reason = wait.reason.str() + failed_growth(snapshot_.kinds);
     }
   }
 

@@ -201,7 +201,20 @@ class KeptLauncher final : public launch::Launcher {
   std::atomic<int> starts = 0;   // started gangs; any thread may read it
   std::function<void(const std::string& call)> while_called;  // "ensure" or "remove"
 
+  std::vector<launch::MachineKind> the_kinds;
+  std::map<std::string, uint32_t> grown;  // by kind: the last requested number of machines
+  std::set<std::string> released;         // machines
+
   std::vector<launch::Machine> machines() override { return the_machines; }
+  std::vector<launch::MachineKind> kinds() override { return the_kinds; }
+  Result<void> grow(const std::string& kind, uint32_t machines) override {
+    grown[kind] = machines;
+    return {};
+  }
+  Result<void> shrink(const std::string& machine) override {
+    released.insert(machine);
+    return {};
+  }
   Result<void> ensure(const launch::Gang& gang) override {
     ++ensured;
     if (while_called) while_called("ensure");
