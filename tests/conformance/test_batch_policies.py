@@ -182,6 +182,24 @@ def make_queue(batch: BaseClient, policy: str, **more: Any) -> str:
     return queue
 
 
+def test_an_environment_returns_the_requested_vcpus(batch: BaseClient) -> None:
+    environment = fresh("environment")
+    batch.create_compute_environment(
+        computeEnvironmentName=environment,
+        type="MANAGED",
+        computeResources={"type": "EC2", "minvCpus": 1, "maxvCpus": 4, "desiredvCpus": 2},
+    )
+    for desired in (2, 4, 1):
+        batch.update_compute_environment(
+            computeEnvironment=environment, computeResources={"desiredvCpus": desired}
+        )
+        (shown,) = batch.describe_compute_environments(computeEnvironments=[environment])[
+            "computeEnvironments"
+        ]
+        assert shown["computeResources"]["desiredvCpus"] == desired
+    batch.update_compute_environment(computeEnvironment=environment, state="DISABLED")
+
+
 def test_a_queue_that_is_shared_by_weights(server: Server, batch: BaseClient) -> None:
     policy = batch.create_scheduling_policy(
         name=fresh("fair"),

@@ -74,8 +74,9 @@ Outcome<batch::DescribeComputeEnvironmentsResponse> describe_environments(
               -> Outcome<batch::ComputeEnvironmentDetail> {
             auto detail = TRY(describe(batch_resource, context.principal.account));
             if (detail.compute_resources)
-              detail.compute_resources->desiredv_cpus = int64_t(std::ceil(
-                  std::max(batch_resource.cpus_min, cpus_held(jobs, batch_resource.key))));
+              detail.compute_resources->desiredv_cpus =
+                  int64_t(std::ceil(std::max({batch_resource.cpus_min, batch_resource.cpus_desired,
+                                              cpus_held(jobs, batch_resource.key)})));
             detail.tags = batch_tags_out(TRY(services.control.tags(
                 batch_resource_arn(context, catalog::kEnvironmentArn, batch_resource.key.name))));
             return detail;
