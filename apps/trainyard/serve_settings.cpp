@@ -193,6 +193,7 @@ Result<launch::SlurmSettings> slurm_settings_of(const config::Config& config,
   jobs.last_port = slurm.last_port;
   jobs.time_margin = slurm.time_margin;
   jobs.idle_max = slurm.idle_max;
+  settings.node_kinds = slurm.node_kinds;
   set_seals(sealing_key, "slurm", random, settings);
   return settings;
 }
@@ -293,6 +294,7 @@ Result<control::Settings> control_settings_of(const config::Config& config,
   settings.wire_address =
       agents_listen.empty() ? "unix:" + data.file("agents.sock") : "tcp:" + agents_listen;
   settings.spot_notice = config.spot_notice;
+  if (config.slurm) settings.growth.idle_max = config.slurm->node_idle_max;
   settings.spot = TRY(read_spot(config, now));
   return settings;
 }

@@ -4,6 +4,7 @@ machine, each slurmd in a separate network and UTS namespace behind a bridge. Ne
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import stat
@@ -26,6 +27,9 @@ CONTROLLER = f"{SUBNET}.1"
 NODE_CPUS = 16
 NODE_MEMORY_MIB = 60_000
 WAIT_SECONDS_MAX = 60
+# Nodes that Slurm's power saving starts and stops, which are off at first.
+CLOUD_NODES = ["n21", "n22"]
+CLOUD_FEATURE = "c5.4xlarge"
 
 
 def ip(*arguments: str, check: bool = True) -> None:
@@ -68,6 +72,7 @@ class Cluster(slurm_peer.Slurm):
         self.write_programs()
         self.write_config()
         self.make_network()
+        self.write_power_programs()
         self.start_munge()
         self.accounting.start()
         self.start_controller()
@@ -109,6 +114,12 @@ class Cluster(slurm_peer.Slurm):
             + f" Feature=rack{1 + index % 2} State=UNKNOWN"
             for index, node in enumerate(self.names)
         )
+        for node in CLOUD_NODES:
+            nodes += (
+                f"\nNodeName={node} NodeHostname={node} NodeAddr={self.address(node)}"
+                f" CPUs={NODE_CPUS} RealMemory={NODE_MEMORY_MIB} Feature={CLOUD_FEATURE}"
+                " State=CLOUD"
+            )
         for name, value in {
             "HOST": socket.gethostname().split(".")[0],
             "CONTROLLER": CONTROLLER,
@@ -118,6 +129,7 @@ class Cluster(slurm_peer.Slurm):
             "ACCOUNTING_PORT": self.accounting.port,
             "NODES": nodes,
             "COUNT": len(self.names),
+            "CLOUD": ",".join(CLOUD_NODES),
         }.items():
             text = text.replace(f"@{name}@", str(value))
         with open(self.config, "w", encoding="utf-8") as file:
@@ -127,12 +139,43 @@ class Cluster(slurm_peer.Slurm):
                 f"NodeName={self.names[-1]} Name=gpu Type=t4 File=/dev/tty[1-4] AutoDetect=off\n"
             )
 
+    def write_power_programs(self) -> None:
+        """Writes ResumeProgram and SuspendProgram, which start and stop slurmd. A node does not
+        start while a file `held-NODE` exists, and never with a file `broken-NODE`. -b: slurmd
+        reports a reboot, without which Slurm does not take a node for powered up."""
+        head = (
+            f"#!/bin/sh\nexport PATH='{os.environ['PATH']}:/usr/sbin' SLURM_CONF='{self.config}'\n"
+        )
+        each = 'for node in $(scontrol show hostnames "$1"); do\n'
+        log = f"  echo $0 $node >> {self.at('power.log')}\n"
+        address, log_file = f"{SUBNET}.$((10 + ${{node#n}}))", self.at("boot.log")
+        programs = {
+            # slurmctld ends what a program leaves in its session. Newer releases forget the address
+            # of a node that is powered down.
+            "resume": f"{each}{log}"
+            f"  scontrol update nodename=$node nodehostname=$node nodeaddr={address}\n"
+            f"  setsid sh -c '{self.directory}/boot-$0 < /dev/null >> {log_file} 2>&1 &' $node\n"
+            "done\n",
+            "suspend": f"{each}{log}  ip netns pids {self.namespace('$node')} | xargs -r kill -9\n"
+            "done\n",
+        }
+        for node in CLOUD_NODES:
+            slurmd = self.in_node(node, f"slurmd -D -b -N {node} -f {self.config}")
+            programs[f"boot-{node}"] = (
+                f"[ ! -e {self.at(f'broken-{node}')} ] || exit\n"
+                f"while [ -e {self.at(f'held-{node}')} ]; do sleep 0.1; done\n"
+                f"exec {shlex.join(slurmd)}\n"
+            )
+        for name, text in programs.items():
+            with open(os.open(self.at(name), os.O_WRONLY | os.O_CREAT, 0o755), "w") as file:
+                file.write(head + text)
+
     def make_network(self) -> None:
         self.remove_network()
         ip("link", "add", BRIDGE, "type", "bridge")
         ip("address", "add", f"{CONTROLLER}/24", "dev", BRIDGE)
         ip("link", "set", BRIDGE, "up")
-        for node in self.names:
+        for node in self.names + CLOUD_NODES:
             namespace, link = self.namespace(node), f"{BRIDGE}-{node}"
             ip("netns", "add", namespace)
             ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", namespace)
@@ -144,7 +187,7 @@ class Cluster(slurm_peer.Slurm):
             ip(*inside, "route", "add", "default", "via", CONTROLLER)
 
     def remove_network(self) -> None:
-        for node in self.names:
+        for node in self.names + CLOUD_NODES:
             ip("netns", "delete", self.namespace(node), check=False)
             ip("link", "delete", f"{BRIDGE}-{node}", check=False)
         ip("link", "delete", BRIDGE, check=False)
@@ -328,7 +371,7 @@ class Cluster(slurm_peer.Slurm):
     def stop(self) -> None:
         if self.controller and self.controller.poll() is None:
             self.run("scancel", "--user=root", check=False)
-        for node in self.names:
+        for node in self.names + CLOUD_NODES:
             for process in self.processes_of(node):
                 os.kill(process, signal.SIGKILL)
         super().stop()

@@ -1,5 +1,6 @@
 #include "trainyard/operate/doctor.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "containers/rootless_sandbox.hpp"
 #include "launch/kubernetes/kubernetes_launcher.hpp"
 #include "launch/local/local.hpp"
+#include "launch/slurm/node_kinds.hpp"
 #include "launch/slurm/slurm_states.hpp"
 #include "ledger/set_aside.hpp"
 #include "os/machine_clock.hpp"
@@ -107,17 +109,22 @@ Finding examine_slurm(const config::Slurm& slurm) {
   os::MachineRandom random;
   const auto nodes = [&]() -> Result<std::vector<launch::SlurmNode>> {
     const auto opened = TRY(open_slurm(slurm, clock, random));
-    for (const auto& [principal, user] : TRY(unix_users_of(slurm)))
-      if (!user.name.empty())
-        TRY(opened->check_user(user).in("slurm.users.\"" + principal + "\".unix_user"));
+    TRY(launch::check_users(*opened, TRY(unix_users_of(slurm))));
     return opened->nodes();
   }();
   if (!nodes) return {State::missing, "Slurm", nodes.error().message, ""};
   std::vector<std::string> partitions;
   if (!slurm.placement.partition.empty()) partitions.push_back(slurm.placement.partition);
   const size_t usable = launch::machines_of(*nodes, partitions, {}).size();
-  return {usable > 0 ? State::ok : State::limited, "Slurm",
-          std::to_string(usable) + " of " + std::to_string(nodes->size()) + " nodes can be used" +
+  const auto among = std::ranges::count_if(
+      *nodes, [&](const launch::SlurmNode& node) { return launch::is_in(partitions, node); });
+  const auto off = std::ranges::count_if(*nodes, [&](const launch::SlurmNode& node) {
+    return launch::is_in(partitions, node) && launch::power_of(node) == launch::NodePower::off &&
+           launch::kind_of_node(slurm.node_kinds, node) != nullptr;
+  });
+  return {usable + size_t(off) > 0 ? State::ok : State::limited, "Slurm",
+          std::to_string(usable) + " of " + std::to_string(among) + " nodes can be used" +
+              (off > 0 ? ", " + std::to_string(off) + " can be powered up" : "") +
               (partitions.empty() ? "" : " (partition " + partitions.front() + ")"),
           ""};
 }

@@ -24,6 +24,7 @@
 #include "domain/price.hpp"
 #include "launch/kubernetes/gang_objects.hpp"
 #include "launch/launcher.hpp"
+#include "launch/slurm/node_kinds.hpp"
 #include "launch/slurm/slurm.hpp"
 #include "networks/egress.hpp"
 #include "objects/storage_use.hpp"
@@ -90,6 +91,9 @@ struct Slurm {
   std::string program_directory;  // of Trainyard's programs on nodes; "": as on this machine
   Duration time_margin = 30min;   // added to a job's run time limit
   Duration idle_max = 5s;         // the time that a child's Slurm job waits for another child
+  // The nodes that are powered up and down on demand; empty: none are.
+  std::vector<launch::SlurmNodeKind> node_kinds;
+  Duration node_idle_max = 60s;  // an idle node of these kinds is powered down after this time
 };
 
 // The settings of a server whose jobs run in pods of a Kubernetes cluster.

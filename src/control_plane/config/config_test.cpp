@@ -77,6 +77,36 @@ TEST(Config, HasSlurmPlacementsByQueueAndInstanceType) {
   EXPECT_EQ(config.slurm->rest_version, "v0.0.38");
 }
 
+TEST(Config, HasKindsOfNodesThatSlurmPowersUp) {
+  EXPECT_TRUE(read("[slurm]").slurm->node_kinds.empty());
+  EXPECT_EQ(read("[slurm]").slurm->node_idle_max, 60s);
+  const Config config = read(R"(
+    [slurm]
+    node_idle_seconds = 300
+    [slurm.node_kinds."c5.4xlarge"]
+    [slurm.node_kinds."c5.9xlarge"]
+    feature = "large"
+    nodes_max = 10
+  )");
+  ASSERT_EQ(config.slurm->node_kinds.size(), 2u);
+  EXPECT_EQ(config.slurm->node_idle_max, 300s);
+  const launch::SlurmNodeKind &small = config.slurm->node_kinds[0],
+                              &large = config.slurm->node_kinds[1];
+  EXPECT_EQ(small.name, "c5.4xlarge");
+  EXPECT_EQ(small.feature, "c5.4xlarge");
+  EXPECT_EQ(small.nodes_max, 0u);
+  EXPECT_EQ(large.feature, "large");
+  EXPECT_EQ(large.nodes_max, 10u);
+  const auto refused =
+      parse_config("[slurm]\nrest_url = 'http://s'\nrest_token_file = '/t'\n[slurm.node_kinds.c5]",
+                   "server.toml");
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.find(
+                  "slurm.node_kinds: slurmrestd's API v0.0.38 cannot power nodes") !=
+              std::string::npos)
+      << refused.error().message;
+}
+
 TEST(Config, HasUnixAccountsForSlurm) {
   const Config config = read(R"(
     [slurm]
@@ -107,13 +137,26 @@ TEST(Config, HasUnixAccountsForSlurm) {
 }
 
 TEST(Config, RejectsInvalidAndUnknownSettingsOfSlurm) {
-  for (const char* wrong :
-       {"partition = 'a b'", "qos = '--uid=0'", "agents_listen = '10.0.0.1:0'",
-        "agents_listen = '10.0.0.1'", "rest_url = 'slurm.lan'", "rest_url = 'http://slurm.lan'",
-        "node_directory = 'relative'", "time_margin_minutes = -1", "idle_seconds = -1",
-        "idle_seconds = 3601", "partitions = 'gpu'", "[slurm.queues.a]\nnodes = 3",
-        "[slurm.users]\nana = 'physics'", "[slurm.users]\nana = {unix = 'ana'}",
-        "[[machine]]\nname = 'box'\ncpus = 1\nmemory_gib = 1"})
+  for (const char* wrong : {"partition = 'a b'",
+                            "qos = '--uid=0'",
+                            "agents_listen = '10.0.0.1:0'",
+                            "agents_listen = '10.0.0.1'",
+                            "rest_url = 'slurm.lan'",
+                            "rest_url = 'http://slurm.lan'",
+                            "node_directory = 'relative'",
+                            "time_margin_minutes = -1",
+                            "idle_seconds = -1",
+                            "idle_seconds = 3601",
+                            "node_idle_seconds = 0",
+                            "[slurm.node_kinds]\nc5 = 'c5'",
+                            "[slurm.node_kinds.c5]\nfeature = ''",
+                            "[slurm.node_kinds.c5]\nnodes_max = -1",
+                            "[slurm.node_kinds.c5]\nnodes = 3",
+                            "partitions = 'gpu'",
+                            "[slurm.queues.a]\nnodes = 3",
+                            "[slurm.users]\nana = 'physics'",
+                            "[slurm.users]\nana = {unix = 'ana'}",
+                            "[[machine]]\nname = 'box'\ncpus = 1\nmemory_gib = 1"})
     EXPECT_FALSE(parse_config(std::string("[slurm]\n") + wrong, "server.toml")) << wrong;
 }
 

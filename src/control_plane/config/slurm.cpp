@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "launch/slurm/rest_submission.hpp"
 
 namespace trainyard::config {
 namespace {
 
-constexpr int64_t kMarginMinutesMax = 7 * 24 * 60;  // a week: a larger number is a mistake
+constexpr int64_t kMarginMinutesMax = 7 * 24 * 60;      // a week: a larger number is a mistake
+constexpr int64_t kNodeIdleSecondsMax = 7 * 24 * 3600;  // as long
 constexpr size_t kValueBytesMax = 256;
 
 // Values become options of sbatch, and a part of nothing else.
@@ -98,6 +100,28 @@ Result<void> check_unix_users(const Table& table, const Slurm& slurm) {
   return {};
 }
 
+// Reads [slurm.node_kinds."c5.4xlarge"].
+Result<void> read_node_kinds(Table& table, Slurm& slurm) {
+  TRY(table.each_named("node_kinds", [&](const std::string& name, Table of) -> Result<void> {
+    launch::SlurmNodeKind kind{name, name};
+    int64_t nodes_max = 0;
+    TRY(read_value(of, "feature", kind.feature));
+    TRY(of.read("nodes_max", nodes_max, {0, int64_t(launch::kSlurmNodesMax)}));
+    if (kind.feature.empty()) return of.refused("feature", "a feature of nodes in slurm.conf");
+    kind.nodes_max = uint32_t(nodes_max);
+    slurm.node_kinds.push_back(std::move(kind));
+    return of.nothing_else();
+  }));
+  std::ranges::sort(slurm.node_kinds, {}, &launch::SlurmNodeKind::name);
+  TRY(table.read_duration("node_idle_seconds", slurm.node_idle_max, 1s, {1, kNodeIdleSecondsMax}));
+  const auto* version = launch::find_rest_version(slurm.rest_version);
+  if (!slurm.node_kinds.empty() && !slurm.rest_url.empty() && version && !version->changes_nodes)
+    return invalid(table.name("node_kinds") + ": slurmrestd's API " + slurm.rest_version +
+                   " cannot power nodes up and down: remove rest_url, so that scontrol is used, or "
+                   "set a newer rest_version");
+  return {};
+}
+
 // A job that waits keeps its processors from others.
 constexpr int64_t kIdleSecondsMax = 3600;
 
@@ -133,6 +157,7 @@ Result<void> read_one(Table table, Config& config) {
   TRY(read_directory(table, "user_directory", slurm.user_directory));
   TRY(read_ports(table, slurm));
   TRY(read_system_accounts(table, slurm));
+  TRY(read_node_kinds(table, slurm));
   TRY(check_unix_users(table, slurm));
   TRY(table.nothing_else());
   if (slurm.node_directory.empty())

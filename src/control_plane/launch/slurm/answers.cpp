@@ -126,6 +126,8 @@ Result<SlurmNode> read_node(std::string_view line) {
   if (const auto reason = value_of(line, "Reason"); is_set(reason)) node.reason = reason;
   for (const auto partition : split(value_of(line, "Partitions"), ','))
     if (!partition.empty()) node.partitions.emplace_back(partition);
+  if (const auto features = value_of(line, "AvailableFeatures"); is_set(features))
+    for (const auto feature : split(features, ',')) node.features.emplace_back(feature);
   node.cpus = TRY(number_of(line, "CPUEfctv"));
   if (node.cpus == 0) node.cpus = TRY(number_of(line, "CPUTot"));
   node.cpus_allocated = TRY(number_of(line, "CPUAlloc"));

@@ -71,9 +71,19 @@ class ByPrograms final : public Slurm {
     TRY(unless_ended(run({"scontrol", "update", "jobid=" + id, "name=" + name})));
     return unless_ended(run({"scancel", id}));
   }
+  Result<void> power_up(const std::vector<std::string>& nodes) override {
+    return set_power(nodes, "power_up");
+  }
+  Result<void> power_down(const std::vector<std::string>& nodes) override {
+    return set_power(nodes, "power_down");
+  }
   void stop() override { stopped_ = true; }
 
  private:
+  Result<void> set_power(const std::vector<std::string>& nodes, const std::string& state) {
+    TRY(run({"scontrol", "update", "nodename=" + join_names(nodes), "state=" + state}));
+    return {};
+  }
   Result<std::string> run(std::vector<std::string> arguments) {
     os::Command command;
     command.arguments = std::move(arguments);

@@ -486,6 +486,12 @@ TEST(SlurmCommandLine, RunsSlurmsProgramsAndReadsTheirAnswers) {
   EXPECT_EQ(commands[1].arguments,
             (std::vector<std::string>{"scontrol", "update", "jobid=17", "name=removed-x"}));
   EXPECT_EQ(commands[2].arguments, (std::vector<std::string>{"scancel", "17"}));
+  EXPECT_TRUE(slurm->power_up({"n1", "n2"}));
+  EXPECT_EQ(commands[3].arguments,
+            (std::vector<std::string>{"scontrol", "update", "nodename=n1,n2", "state=power_up"}));
+  EXPECT_TRUE(slurm->power_down({"n1"}));
+  EXPECT_EQ(commands[4].arguments,
+            (std::vector<std::string>{"scontrol", "update", "nodename=n1", "state=power_down"}));
   outcome.output = "17|@|RUNNING|None|N/A|n1|root|N/A|a|trainyard/1 3fa91c j17a1 hosts=1\n";
   EXPECT_EQ(slurm->jobs()->size(), 1u);
   outcome.output_cut = true;

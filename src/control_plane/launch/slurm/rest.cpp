@@ -40,8 +40,22 @@ class ByRest final : public Slurm {
     TRY(unless_ended(send("POST", path, dump({{"name", name}}))));
     return unless_ended(send("DELETE", path));
   }
+  Result<void> power_up(const std::vector<std::string>& nodes) override {
+    return set_power(nodes, "POWER_UP");
+  }
+  Result<void> power_down(const std::vector<std::string>& nodes) override {
+    return set_power(nodes, "POWER_DOWN");
+  }
 
  private:
+  Result<void> set_power(const std::vector<std::string>& nodes, const std::string& state) {
+    if (!version_.changes_nodes)
+      return invalid("slurmrestd's API " + std::string(version_.name) +
+                     " cannot power nodes up and down: use a newer slurm.rest_version");
+    for (const std::string& node : nodes)
+      TRY(send("POST", "node/" + node, dump({{"state", Json::array({state})}})).in("node " + node));
+    return {};
+  }
   static Result<void> unless_ended(Result<std::string> done) {
     if (done || done.error().kind == Kind::not_found) return {};
     return std::move(done).error();

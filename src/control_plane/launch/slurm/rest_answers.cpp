@@ -152,6 +152,9 @@ Result<std::vector<SlurmNode>> read_rest_nodes(std::string_view body) {
       }
     node.reason = text_of(each, "reason");
     node.partitions = texts_of(each, "partitions");
+    for (const auto& list : texts_of(each, "features"))
+      for (const auto feature : split(list, ','))
+        if (!feature.empty()) node.features.emplace_back(feature);
     node.cpus = number_of(each, "cpus");
     node.cpus_allocated = number_of(each, "alloc_cpus");
     node.memory_mib = number_of(each, "real_memory");

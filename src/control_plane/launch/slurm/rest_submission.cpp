@@ -12,9 +12,9 @@ namespace {
 // To support another version, add a row: slurmrestd's /openapi/v3 has the differences.
 constexpr std::array kRestVersions = {
     RestVersion{"v0.0.38", "nodelist", "gres", "gpu:", false},
-    RestVersion{"v0.0.40", "required_nodes", "tres_per_node", "gres/gpu:", true},
-    RestVersion{"v0.0.41", "required_nodes", "tres_per_node", "gres/gpu:", true},
-    RestVersion{"v0.0.42", "required_nodes", "tres_per_node", "gres/gpu:", true},
+    RestVersion{"v0.0.40", "required_nodes", "tres_per_node", "gres/gpu:", true, true},
+    RestVersion{"v0.0.41", "required_nodes", "tres_per_node", "gres/gpu:", true, true},
+    RestVersion{"v0.0.42", "required_nodes", "tres_per_node", "gres/gpu:", true, true},
 };
 
 Json number(const RestVersion& version, uint64_t value) {

@@ -10,7 +10,7 @@
 
 namespace trainyard::launch {
 
-// The differences of a submission between versions of the API.
+// The differences between versions of the API.
 struct RestVersion {
   std::string_view name;            // in paths: "v0.0.38"
   std::string_view required_nodes;  // the field with the nodes' names
@@ -19,6 +19,7 @@ struct RestVersion {
   // The forms of slurmrestd's own parsers, from Slurm 23.02 on: lists are JSON lists, numbers that
   // may be missing are objects {"set", "number"}, and the number of nodes is a text.
   bool data_parser = false;
+  bool changes_nodes = false;  // it can power nodes up and down
 };
 const RestVersion* find_rest_version(std::string_view name);
 std::string rest_version_names();  // for messages

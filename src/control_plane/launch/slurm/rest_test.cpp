@@ -116,6 +116,30 @@ TEST_P(SlurmRestVersion, SubmitsInItsForms) {
   EXPECT_TRUE(job["environment"].is_array());
 }
 
+TEST_P(SlurmRestVersion, PowersNodes) {
+  TestClock clock;
+  os::TemporaryDirectory directory;
+  const std::string file = directory.path() + "/token";
+  ASSERT_TRUE(os::write_file(file, token_until(clock.now().time_since_epoch() / Duration(1s) + 9)));
+  std::vector<RestRequest> requests;
+  RestAnswer answer{200, R"({"errors":[]})"};
+  const auto send = [&](const RestRequest& request) -> Result<RestAnswer> {
+    requests.push_back(request);
+    return answer;
+  };
+  const auto slurm = *slurm_by_rest({"http://s", GetParam(), "root", file}, send, clock);
+  EXPECT_TRUE(slurm->power_up({"n1", "n2"}));
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[1].method, "POST");
+  EXPECT_EQ(requests[1].url, "http://s/slurm/" + std::string(GetParam()) + "/node/n2");
+  EXPECT_EQ(requests[1].body, R"({"state":["POWER_UP"]})");
+  EXPECT_TRUE(slurm->power_down({"n1"}));
+  EXPECT_EQ(requests[2].body, R"({"state":["POWER_DOWN"]})");
+  const auto old = *slurm_by_rest({"http://s", "v0.0.38", "root", file}, send, clock);
+  EXPECT_EQ(old->power_up({"n1"}).error().kind, Kind::invalid);
+  EXPECT_EQ(requests.size(), 3u);
+}
+
 TEST(SlurmRestAnswers, AcceptsTheFormsOfNewerVersions) {
   const auto jobs = read_rest_jobs(
       R"({"jobs":[{"job_id":{"set":true,"infinite":false,"number":5},"user_name":"trainyard",

@@ -84,6 +84,8 @@ bool ServedAttempts::give(uint64_t job, const domain::AttemptId& attempt, const 
   ++served.served;
   served.begun = false;
   served.order = std::move(next);
+  log(Level::info, "launch", "sent an attempt to an idle Slurm job",
+      {{"attempt", attempt.text()}, {"slurm_job", std::to_string(job)}});
   return true;
 }
 

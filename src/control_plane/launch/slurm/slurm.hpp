@@ -50,6 +50,7 @@ struct SlurmNode {
   bool responds = true;
   std::string reason;  // why it is drained or down, from the administrator or Slurm
   std::vector<std::string> partitions;
+  std::vector<std::string> features = {};
   int64_t cpus = 0, cpus_allocated = 0;
   int64_t memory_mib = 0, memory_allocated_mib = 0;
   int64_t gpus = 0, gpus_allocated = 0;
@@ -111,9 +112,18 @@ class Slurm {
   // Renames the job and cancels it. After an error it may have the new name and still run. No
   // effect on a job that has ended or is unknown.
   virtual Result<void> cancel(uint64_t job, const std::string& name) = 0;
+  // Make Slurm's power saving start and stop nodes. After an error, some of the nodes may have got
+  // the request. Errors also: invalid (an unknown node).
+  virtual Result<void> power_up(const std::vector<std::string>&) { return no_power_saving(); }
+  virtual Result<void> power_down(const std::vector<std::string>&) { return no_power_saving(); }
   // Makes a call that is in progress on another thread, and later ones, fail with `unavailable`, if
   // the implementation can.
   virtual void stop() {}
+
+ private:
+  static Error no_power_saving() {
+    return invalid("powering nodes up and down: not supported by this connection to Slurm");
+  }
 };
 
 }  // namespace trainyard::launch

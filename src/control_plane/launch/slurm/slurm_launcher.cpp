@@ -9,10 +9,12 @@
 #include "launch/slurm/answers.hpp"
 #include "launch/slurm/completing_jobs.hpp"
 #include "launch/slurm/own_jobs.hpp"
+#include "launch/slurm/power_saving.hpp"
 #include "launch/slurm/served_attempts.hpp"
 #include "launch/slurm/slurm_states.hpp"
 #include "launch/slurm/slurm_view.hpp"
 #include "launch/slurm/submissions.hpp"
+#include "launch/slurm/unconfirmed_submissions.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -40,21 +42,35 @@ class SlurmLauncher final : public Launcher {
                      {[this] { return check_writer(); }, [this] { return view_.note_change(); }},
                      settings_.own_thread),
         served_(settings_.links, clock),
+        power_saving_(settings_.node_kinds, partitions_of(settings_.jobs),
+                      [this] { return view_.note_change(); }),
         next_address_(settings_.jobs.pool.base),
         began_(clock.monotonic()) {}
 
   Result<void> begin() {
     TRY(view_.read().in("finding the jobs of this server in Slurm"));
     take(view_.last());
-    for (const auto& [principal, user] : settings_.jobs.unix_users)
-      if (!user.name.empty())
-        TRY(slurm_->check_user(user).in("slurm.users.\"" + principal + "\".unix_user"));
-    return check_partitions(partitions_of(settings_.jobs), answer_->nodes);
+    TRY(check_users(*slurm_, settings_.jobs.unix_users));
+    TRY(check_partitions(partitions_of(settings_.jobs), answer_->nodes));
+    return check_node_kinds(settings_.node_kinds, answer_->nodes);
   }
 
   std::vector<Machine> machines() override {
     take(view_.last());
-    return machines_of(answer_->nodes, partitions_of(settings_.jobs), used());
+    return power_saving_.offer(*answer_,
+                               machines_of(answer_->nodes, partitions_of(settings_.jobs), used()));
+  }
+  std::vector<MachineKind> kinds() override {
+    if (!settings_.node_kinds.empty()) (void)machines();
+    return power_saving_.kinds();
+  }
+  Result<void> grow(const std::string& kind, uint32_t machines) override {
+    TRY(check_connected());
+    return power_saving_.grow(*slurm_, kind, machines);
+  }
+  Result<void> shrink(const std::string& machine) override {
+    TRY(check_connected());
+    return power_saving_.shrink(*slurm_, machine);
   }
 
   Result<void> ensure(const Gang& gang) override {
@@ -206,12 +222,6 @@ class SlurmLauncher final : public Launcher {
     uint64_t change = 0;
   };
 
-  // A submission without an answer.
-  struct Unconfirmed {
-    uint64_t change = 0;
-    bool was_absent = false;  // from an answer to a query after the change
-  };
-
   // Applies an answer of Slurm, and adds changes that it cannot show yet.
   void take(std::shared_ptr<const SlurmAnswer> answer) {
     away_ = view_.why_away();
@@ -241,18 +251,9 @@ class SlurmLauncher final : public Launcher {
     std::erase_if(nodes_of_submitted_, [&](const auto& each) { return !is_known(each.first); });
     (void)served_.take_reports(open_allocations());
     show_all();
-    for (auto each = unconfirmed_.begin(); each != unconfirmed_.end();)
-      each = is_confirmed(each->first, each->second) ? unconfirmed_.erase(each) : std::next(each);
-  }
-
-  // A slurmctld that hung carries out what it had received, at the same time as it answers: only
-  // the second answer without the job is believed.
-  bool is_confirmed(const domain::AttemptId& attempt, Unconfirmed& submission) {
-    if (find(attempt)) return true;
-    if (submission.change > answer_->changes) return false;
-    if (submission.was_absent) return true;
-    submission = {view_.note_change(), true};
-    return false;
+    unconfirmed_.apply(
+        answer_->changes, [this](const auto& attempt) { return find(attempt) != nullptr; },
+        [this] { return view_.note_change(); });
   }
 
   void take_reports() {
@@ -356,12 +357,9 @@ class SlurmLauncher final : public Launcher {
   }
 
   bool give(const OwnJob& own, const Gang& gang, std::string order, bool same_host) {
-    const uint64_t job = own.job.id;
-    const bool given = served_.give(job, gang.attempt, gang.token, std::move(order), same_host);
+    const bool given =
+        served_.give(own.job.id, gang.attempt, gang.token, std::move(order), same_host);
     show_all();
-    if (given)
-      log(Level::info, "launch", "sent an attempt to an idle Slurm job",
-          {{"attempt", gang.attempt.text()}, {"slurm_job", std::to_string(job)}});
     return given;
   }
 
@@ -457,10 +455,16 @@ class SlurmLauncher final : public Launcher {
     return {};
   }
 
-  // The new name tells later servers that the job was removed, and did not end by itself.
-  Result<void> cancel(const SlurmJob& job) {
+  // Errors: unavailable, if Slurm must not or cannot be changed now.
+  Result<void> check_connected() const {
     TRY(check_writer());
     if (!away_.empty()) return unavailable(away_);
+    return {};
+  }
+
+  // The new name tells later servers that the job was removed, and did not end by itself.
+  Result<void> cancel(const SlurmJob& job) {
+    TRY(check_connected());
     return slurm_->cancel(
         job.id, job.name.starts_with(kRemovedPrefix) ? job.name : kRemovedPrefix + job.name);
   }
@@ -473,8 +477,7 @@ class SlurmLauncher final : public Launcher {
   // Returns "" for agents that run, as far as is known.
   std::string note_of_live(const OwnJob& own) const {
     if (!away_.empty() && clock_.now() - answer_->sent > kUnknownAfter)
-      return "Slurm job " + std::to_string(own.job.id) + " was " + own.job.state +
-             " when Slurm answered last, at " + to_iso8601(answer_->sent, false) + ": " + away_;
+      return unknown_note(own.job, answer_->sent, away_);
     const bool tells = own.job.state == "PENDING" || own.job.preempted;
     return tells ? state_note(own.job, answer_->nodes) : "";
   }
@@ -548,8 +551,6 @@ class SlurmLauncher final : public Launcher {
             id, {gang.members.front().machine, gang.attempt, submitter_in_comment(gang.submitter)});
     }
     show_all();
-    log(Level::info, "launch", "submitted to Slurm",
-        {{"attempt", gang.attempt.text()}, {"slurm_job", std::to_string(id)}});
   }
 
   // An answer of sbatch may be lost, and the job be there: its agents may report meanwhile.
@@ -557,10 +558,8 @@ class SlurmLauncher final : public Launcher {
     if (outcome.change == 0) return;  // it was not sent
     const Error& error = outcome.job.error();
     failures_.insert_or_assign(outcome.attempt, error);
-    const bool rejected = error.kind == Kind::invalid || error.kind == Kind::denied ||
-                          error.kind == Kind::not_found || error.kind == Kind::exhausted;
-    if (rejected) return;
-    unconfirmed_[outcome.attempt] = {outcome.change};
+    if (is_rejection(error)) return;
+    unconfirmed_.add(outcome.attempt, outcome.change);
     hold(gang);
     if (error.kind == Kind::unavailable) view_.note_away(error.message);
   }
@@ -571,6 +570,7 @@ class SlurmLauncher final : public Launcher {
   SlurmView view_;
   Submissions submissions_;
   ServedAttempts served_;
+  PowerSaving power_saving_;
   // Subnets are used in rotation, so that late packets for an old gang do not reach a new one.
   networks::Address next_address_;
   std::shared_ptr<const SlurmAnswer> answer_;
@@ -585,7 +585,7 @@ class SlurmLauncher final : public Launcher {
   std::map<uint64_t, uint64_t> removed_;  // by job: the change that removed it
   CompletingJobs completing_;
   const std::chrono::nanoseconds began_;
-  std::map<domain::AttemptId, Unconfirmed> unconfirmed_;
+  UnconfirmedSubmissions unconfirmed_;
 };
 
 }  // namespace

@@ -28,6 +28,7 @@
 #include "launch/agent_links.hpp"
 #include "launch/launcher.hpp"
 #include "launch/slurm/job_plan.hpp"
+#include "launch/slurm/node_kinds.hpp"
 #include "launch/slurm/own_jobs.hpp"
 #include "launch/slurm/slurm.hpp"
 
@@ -35,6 +36,8 @@ namespace trainyard::launch {
 
 struct SlurmSettings {
   SlurmJobSettings jobs;
+  // The nodes that power saving starts and stops on demand; empty: the set of machines is fixed.
+  std::vector<SlurmNodeKind> node_kinds = {};
   // Encrypt a token with a seal_context(), and decrypt it. A job whose seal cannot be decrypted
   // belongs to another server.
   std::function<std::string(const std::string& token, const std::string& context)> seal;

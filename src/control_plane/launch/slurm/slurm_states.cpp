@@ -42,12 +42,18 @@ bool waits_for_nodes(const SlurmJob& job) {
 
 bool is_usable(const SlurmNode& node) {
   constexpr std::array kUnusable = {
-      "DOWN",          "DRAIN",           "DRAINED",      "DRAINING",      "FAIL",
-      "FAILING",       "ERROR",           "FUTURE",       "UNKNOWN",       "INVAL",
-      "MAINT",         "REBOOT",          "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN",
-      "REBOOT_ISSUED", "REBOOT_REQUESTED"};
+      "DOWN",        "DRAIN",    "DRAINED",      "DRAINING",      "FAIL",
+      "FAILING",     "ERROR",    "FUTURE",       "UNKNOWN",       "INVAL",
+      "MAINT",       "REBOOT",   "POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN",
+      "POWERING_UP", "POWER_UP", "POWER_DRAIN",  "REBOOT_ISSUED", "REBOOT_REQUESTED"};
   return node.responds && std::ranges::none_of(node.states, [&](const std::string& state) {
            return std::ranges::find(kUnusable, state) != kUnusable.end();
+         });
+}
+
+bool is_in(const std::vector<std::string>& partitions, const SlurmNode& node) {
+  return partitions.empty() || std::ranges::any_of(partitions, [&](const std::string& partition) {
+           return std::ranges::find(node.partitions, partition) != node.partitions.end();
          });
 }
 
@@ -70,6 +76,11 @@ std::string state_note(const SlurmJob& job, const std::vector<SlurmNode>& nodes)
   return text;
 }
 
+std::string unknown_note(const SlurmJob& job, Instant sent, const std::string& why) {
+  return "Slurm job " + std::to_string(job.id) + " was " + job.state +
+         " when Slurm answered last, at " + to_iso8601(sent, false) + ": " + why;
+}
+
 bool is_preempted(const SlurmJob& job, const std::vector<SlurmNode>& nodes) {
   return job.preempted || job.state == "PREEMPTED" ||
          (job.requeued && unusable_nodes_of(job, nodes).empty());
@@ -86,16 +97,19 @@ Result<void> check_partitions(const std::vector<std::string>& partitions,
   return {};
 }
 
+Result<void> check_users(Slurm& slurm, const std::map<std::string, UnixUser>& users) {
+  for (const auto& [principal, user] : users)
+    if (!user.name.empty())
+      TRY(slurm.check_user(user).in("slurm.users.\"" + principal + "\".unix_user"));
+  return {};
+}
+
 std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,
                                  const std::vector<std::string>& partitions,
                                  const std::map<std::string, JobComment>& own) {
   std::vector<Machine> machines;
   for (const SlurmNode& node : nodes) {
-    const bool inside =
-        partitions.empty() || std::ranges::any_of(partitions, [&](const std::string& partition) {
-          return std::ranges::find(node.partitions, partition) != node.partitions.end();
-        });
-    if (!is_usable(node) || !inside) continue;
+    if (!is_usable(node) || !is_in(partitions, node)) continue;
     const auto found = own.find(node.name);
     const JobComment ours = found == own.end() ? JobComment{} : found->second;
     // The part of other jobs is not offered.

@@ -1,7 +1,8 @@
 // Interprets Slurm's states of jobs and nodes: which jobs may run, and how much of which nodes can
 // be used.
 //
-// Threads: pure functions. Errors: none, except of check_partitions().
+// Threads: pure functions, except for check_users(). Errors: none, except of check_partitions() and
+// check_users().
 #pragma once
 
 #include <map>
@@ -34,11 +35,19 @@ bool waits_for_nodes(const SlurmJob& job);
 std::string describe(const SlurmJob& job);
 // Returns Slurm's state and reason of a job; for a lost node also the node's.
 std::string state_note(const SlurmJob& job, const std::vector<SlurmNode>& nodes);
+// Returns the last known state of a job while Slurm does not answer. `sent`: as SlurmAnswer's.
+// `why`: the reason.
+std::string unknown_note(const SlurmJob& job, Instant sent, const std::string& why);
 
 bool is_usable(const SlurmNode& node);
+// Returns true if the node is in one of the partitions, or none are given.
+bool is_in(const std::vector<std::string>& partitions, const SlurmNode& node);
 // Checks that each partition has nodes. Errors: invalid.
 Result<void> check_partitions(const std::vector<std::string>& partitions,
                               const std::vector<SlurmNode>& nodes);
+// Checks that jobs can be submitted for each account. `users`: by principal. Errors: as
+// Slurm::check_user().
+Result<void> check_users(Slurm& slurm, const std::map<std::string, UnixUser>& users);
 // Returns the parts of nodes that jobs of this server may use. Leaves out nodes that are drained,
 // down, or outside of the partitions. `own`: by node, the resources of this server's jobs.
 std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,

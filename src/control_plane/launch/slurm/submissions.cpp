@@ -4,7 +4,14 @@
 #include <exception>
 #include <utility>
 
+#include "base/log.hpp"
+
 namespace trainyard::launch {
+
+bool is_rejection(const Error& error) {
+  return error.kind == Kind::invalid || error.kind == Kind::denied ||
+         error.kind == Kind::not_found || error.kind == Kind::exhausted;
+}
 
 Submissions::Submissions(std::unique_ptr<Slurm> slurm, SubmissionHooks hooks, bool own_thread)
     : slurm_(std::move(slurm)), hooks_(std::move(hooks)) {
@@ -72,6 +79,9 @@ void Submissions::run() {
 SubmissionOutcome Submissions::submit(const Submission& submission) {
   if (auto may = hooks_.check(); !may) return {submission.attempt, std::move(may).error()};
   auto job = slurm_->submit(submission.request);
+  if (job)
+    log(Level::info, "launch", "submitted to Slurm",
+        {{"attempt", submission.attempt.text()}, {"slurm_job", std::to_string(*job)}});
   return {submission.attempt, std::move(job), hooks_.note_change()};
 }
 

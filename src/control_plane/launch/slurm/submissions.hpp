@@ -36,6 +36,9 @@ struct SubmissionOutcome {
   uint64_t change = 0;
 };
 
+// Returns true if Slurm has no job after this error of a submission.
+bool is_rejection(const Error& error);
+
 struct SubmissionHooks {
   // Called before each submission; if it fails, the submission fails.
   std::function<Result<void>()> check;

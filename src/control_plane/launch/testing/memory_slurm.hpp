@@ -56,6 +56,12 @@ class MemorySlurm {
       job->second.shown.state = "CANCELLED";
       return {};
     }
+    Result<void> power_up(const std::vector<std::string>& names) override {
+      return slurm_.set_power(names, "POWERING_UP");
+    }
+    Result<void> power_down(const std::vector<std::string>& names) override {
+      return slurm_.set_power(names, "POWERING_DOWN");
+    }
 
    private:
     MemorySlurm& slurm_;
@@ -96,6 +102,13 @@ class MemorySlurm {
  private:
   Result<void> answer() const {
     if (!away.empty()) return unavailable(away);
+    return {};
+  }
+  Result<void> set_power(const std::vector<std::string>& names, const std::string& state) {
+    TRY(answer());
+    for (SlurmNode& node : nodes)
+      if (std::ranges::find(names, node.name) != names.end())
+        node.states = {"IDLE", "CLOUD", state};
     return {};
   }
   Result<std::vector<SlurmJob>> list() const {
