@@ -82,7 +82,7 @@ class Checkers {
   void agent_restarted(domain::AttemptId attempt, domain::HostIndex host, const std::string& region,
                        const std::string& stream);
   void attempt_removed(domain::AttemptId attempt);
-  // Its launcher could not remove it yet: until it does, an agent that has heard of no end goes on.
+  // Its launcher could not remove it yet: its agents continue until they learn that it has ended.
   void removal_failed(domain::AttemptId attempt) { not_removed_.insert(attempt); }
   // Its launcher ended its hosts in favour of other work.
   void attempt_preempted(domain::AttemptId attempt) { preempted_attempts_.insert(attempt); }

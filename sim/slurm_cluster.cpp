@@ -138,7 +138,7 @@ Result<void> SlurmCluster::remove(domain::AttemptId attempt) {
     World::check(
         job.attempt != attempt || job.over || job.shown.name.starts_with(launch::kRemovedPrefix),
         "attempt " + attempt.text() + " was removed, and Slurm job " + std::to_string(id) +
-            " of it goes on");
+            " of it continues");
   return {};
 }
 

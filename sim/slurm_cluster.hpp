@@ -11,7 +11,7 @@
 // Checks:
 //   - no host of an attempt runs twice at once, and no node has more than it can;
 //   - an agent of a job that Slurm has just listed is listed, until its attempt is removed;
-//   - a removed attempt has no job that goes on;
+//   - a removed attempt has no job that continues;
 //   - once all attempts are removed, no job is left.
 //
 // Jobs that serve several attempts are not simulated: the launcher has no AgentLinks.
