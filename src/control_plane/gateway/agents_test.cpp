@@ -140,8 +140,7 @@ TEST_F(AgentsTest, WelcomesTheAgentsThatItStarted) {
   const auto link = hello(0);
   EXPECT_EQ(link->messages(), "welcome:0,0 credentials");
   EXPECT_EQ(std::get<wire::Welcome>(link->sent.at(0)).now, kTestClockStart + 3h);
-  report(link, 1, HostState::preparing);
-  report(link, 1, HostState::preparing);
+  for (int twice = 0; twice < 2; ++twice) report(link, 1, HostState::preparing);
   EXPECT_EQ(link->messages(), "welcome:0,0 credentials state:1 state:1");
 }
 
