@@ -34,7 +34,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DI
 
 # Modules that no request for a job, no byte of data and no gradient waits for. The release preset compiles them with -O1,
 # in three quarters of the time that -O2 takes; the fuzz preset with -O0, in half of the time that -O1 takes.
-set(cold_modules contract client containers preflight launch campaign config shapes batch_api cloudwatch
+set(cold_modules contract client containers preflight launch campaign cluster_setup config shapes batch_api cloudwatch
   logs iam ec2 service_quotas fsx file_systems sns events notify trainyard_api console cli entry)
 
 # Links what a module (or apps, sim, bench) may use by its line in modules.txt.
