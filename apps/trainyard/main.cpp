@@ -22,6 +22,7 @@
 #include "os/terminal.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/operate/cache_command.hpp"
+#include "trainyard/operate/cluster_command.hpp"
 #include "trainyard/operate/doctor.hpp"
 #include "trainyard/operate/downgrade.hpp"
 #include "trainyard/operate/hand_over.hpp"
@@ -157,6 +158,7 @@ const std::vector<cli::Form>& server_forms() {
   static const std::vector<cli::Form> kForms = [] {
     auto forms = forms_of_operation();
     forms.push_back(form_of_cache());
+    forms.push_back(apps::form_of_cluster());
     for (const cli::Form& form : forms_of_state()) forms.push_back(form);
     return forms;
   }();
@@ -281,7 +283,7 @@ Result<void> ensure_root_or_sandbox(const cli::Arguments& arguments, const std::
   if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();
   if (arguments.command == "env" || arguments.command == "audit") return ok();
   for (const char* no_jobs :
-       {"scrub", "cache", "ledger", "backup", "restore"})  // with the caller's rights
+       {"scrub", "cache", "ledger", "backup", "restore", "cluster"})  // with the caller's rights
     if (arguments.command == no_jobs) return ok();
   TRY(os::make_directories(data, 0700).in("making the data directory"));
   return containers::enter_rootless_sandbox(std::filesystem::canonical(data).string() +
@@ -315,6 +317,14 @@ Result<void> use_cache(const cli::Arguments& arguments, const std::string& data)
   options.all = arguments.has("--all"), options.json = arguments.has("--json");
   return apps::cache_command(options, *terminal, style_of(*terminal, Stream::output),
                              style_of(*terminal, Stream::error), clock);
+}
+
+Result<int> set_up_cluster(const cli::Arguments& arguments) {
+  ::signal(SIGPIPE, SIG_IGN);
+  os::MachineClock clock;
+  const auto terminal = os::open_terminal();
+  return apps::cluster_command(arguments, *terminal, style_of(*terminal, Stream::output),
+                               style_of(*terminal, Stream::error), clock);
 }
 
 // Needs no server: the log may be a copy.
@@ -366,6 +376,7 @@ Result<int> operate(const cli::Arguments& arguments) {
     TRY(apps::serve({data, arguments.value("--config"), arguments.value("--listen"),
                      arguments.value("--log-file")}));
   if (arguments.command == "scrub") return scrub(arguments, data);
+  if (arguments.command == "cluster") return set_up_cluster(arguments);
   if (arguments.command == "cache") TRY(use_cache(arguments, data));
   if (arguments.command == "doctor")
     TRY(apps::doctor({data, arguments.value("--config"), arguments.has("--clean")},

@@ -72,6 +72,9 @@ RUNS = {
             "trainyard ledger adopt": "as above",
         }
     ),
+    "docs/operating/slurm-cluster.md": documents.Run(
+        skipped={"trainyard cluster": "tests/cluster has machines"},
+    ),
     "docs/operating/security.md": documents.Run(
         before={
             "aws iam create-role": START,
