@@ -17,6 +17,7 @@ BASELINE = "tests/thorough.txt"
 # Parts of the tree outside src: the names of modules.txt that their files belong to.
 SDK, TORCH_TESTS, SLURM_TESTS = "sdk", "torch_tests", "slurm_tests"
 KUBERNETES_TESTS, ALGORITHM_TESTS = "kubernetes_tests", "algorithm_tests"
+CLUSTER_TESTS = "cluster_tests"
 XGBOOST_TESTS, FRAMEWORK_TESTS = "xgboost_tests", "framework_tests"
 UPGRADE_TESTS = "upgrade_tests"
 FOLDERS = {
@@ -39,6 +40,8 @@ FOLDERS = {
     "packaging/xgboost-debian-packages.txt": XGBOOST_TESTS,
     "tests/upgrade": UPGRADE_TESTS,
     "packaging/releases.txt": UPGRADE_TESTS,
+    "tests/cluster": CLUSTER_TESTS,
+    "packaging/cluster-debian-packages.txt": CLUSTER_TESTS,
     "tests/slurm": SLURM_TESTS,
     "tests/kubernetes": KUBERNETES_TESTS,
     "packaging/kubernetes": KUBERNETES_TESTS,

@@ -351,6 +351,15 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
             of=frozenset({reach.SLURM_TESTS}),
         ),
         Suite(
+            "cluster",
+            "`trainyard cluster`: four machines in namespaces become a Slurm cluster, and are as"
+            " before",
+            "PATH=$PATH:/usr/sbin " + pytest("tests/cluster"),
+            "pytest",
+            build="./yard packages cluster",
+            of=frozenset({reach.CLUSTER_TESTS}),
+        ),
+        Suite(
             "kubernetes",
             "jobs of a server on a real Kubernetes control plane, with two nodes of the tests",
             pytest("tests/kubernetes"),
