@@ -27,10 +27,11 @@ class ByRest final : public Slurm {
         TRY(send("POST", "job/submit", rest_submission(version_, request), request.user.name)));
   }
   Result<void> check_user(const UnixUser& user) override {
-    // slurmrestd reports success for `ping` even if slurmctld rejects the request.
-    auto answer = send("GET", "partitions", "", user.name);
+    // slurmrestd reports success for `ping` even if slurmctld rejects the request, and for
+    // `partitions` it queries slurmdbd as well, which may not accept tokens.
+    auto answer = send("GET", "reservations", "", user.name);
     if (answer) return {};
-    if (send("GET", "partitions"))
+    if (send("GET", "reservations"))
       return denied("slurmctld does not let the token of " + rest_.user + " act for " + user.name +
                     ": slurm.rest_user must be root or SlurmUser (" + answer.error().message + ")");
     return std::move(answer).error();

@@ -11,8 +11,15 @@ namespace trainyard::launch {
 namespace {
 
 constexpr int64_t kAmountMax = int64_t{1} << 40;
-constexpr int64_t kInvalidJobId = 2017;  // ESLURM_INVALID_JOB_ID
-constexpr int64_t kAlreadyDone = 2021;   // ESLURM_ALREADY_DONE
+// Slurm's errors for jobs that have ended, or are unknown: "Invalid job id specified", "Job/step
+// already completing or completed" and "Job has already finished".
+constexpr std::array<int64_t, 3> kJobHasEnded = {2017, 2021, 2084};
+// Numbers in this range say that slurmctld or slurmd answered. Others come from the operating
+// system, or from Slurm's protocol: "Unexpected message received" (1000), "Socket timed out on
+// send/recv operation" (5004).
+constexpr int64_t kAnswersFirst = 2000, kAnswersEnd = 5000;
+// Slurm 24.11's slurmrestd has it for tokens that slurmctld does not accept.
+constexpr int kNetworkAuthenticationRequired = 511;
 
 std::string text_of(const Json& object, const char* name) {
   const auto found = object.find(name);
@@ -76,10 +83,12 @@ struct SlurmError {
   std::string message;  // "": there is none
 };
 
+// The description says what slurmrestd was doing ("Batch job submission failed"), if there is also
+// an error of Slurm's.
 void read_error(const Json& object, SlurmError& error) {
   for (const char* member : {"error_number", "error_code", "code"})
     if (error.number == 0) error.number = number_of(object, member);
-  for (const char* member : {"description", "error", "message"})
+  for (const char* member : {"error", "description", "message"})
     if (const std::string text = text_of(object, member); error.message.empty() && !text.empty())
       error.message = shorten(text, 300);
 }
@@ -177,11 +186,14 @@ Result<void> check_rest_answer(int status, std::string_view body) {
   const auto json = parse_json(body);
   auto [number, message] = json ? first_error(*json) : SlurmError();
   if (status >= 200 && status < 300 && message.empty()) return {};
-  if (number == kInvalidJobId || number == kAlreadyDone) return not_found(message);
+  if (std::ranges::find(kJobHasEnded, number) != kJobHasEnded.end()) return not_found(message);
   if (message.empty()) message = "HTTP status " + std::to_string(status);
-  if (status == 401 || status == 403)
+  if (status == 401 || status == 403 || status == kNetworkAuthenticationRequired)
     return denied("slurmrestd denies access: " + message + ": check slurm.rest_token_file");
-  if (status == 400 || status == 404 || number > 0) return error_of_rejection(message);
+  Error rejection = error_of_rejection(message);
+  const bool answered = number >= kAnswersFirst && number < kAnswersEnd;
+  if (status == 400 || status == 404 || answered || rejection.kind == Kind::unavailable)
+    return rejection;
   return unavailable("slurmrestd reports: " + message +
                      ": slurmctld does not answer, or does not accept the token in "
                      "slurm.rest_token_file");

@@ -186,6 +186,43 @@ TEST(SlurmRestAnswers, TellsErrorsApart) {
   EXPECT_TRUE(check_rest_answer(200, R"({"status":[{"error":{"code":0,"message":"No error"}}]})"));
 }
 
+// As slurmrestd 24.11.5 answered, by v0.0.40 to v0.0.42.
+TEST(SlurmRestAnswers, TellErrorsOfNewerVersionsApart) {
+  struct Case {
+    int status;
+    int number;
+    const char* description;
+    const char* error;
+    Kind kind;
+  };
+  const char* const submits = "Batch job submission failed";
+  const char* const updates = "Job update requested failed";
+  for (const Case& each :
+       {Case{500, 2053, submits, "Requested reservation is invalid", Kind::invalid},
+        Case{504, 5004, submits, "Socket timed out on send/recv operation", Kind::unavailable},
+        Case{502, 1800, submits, "Unable to contact slurm controller (connect failure)",
+             Kind::unavailable},
+        Case{511, 1007, "Unable to query jobs", "Protocol authentication error", Kind::denied},
+        Case{404, 2017, updates, "Invalid job id specified", Kind::not_found},
+        Case{500, 2084, updates, "Job has already finished", Kind::not_found},
+        Case{500, 2010, updates, "Invalid user id", Kind::invalid},
+        // of a slurmctld that hangs, or has ended
+        Case{500, 1000, updates, "Unexpected message received", Kind::unavailable},
+        Case{500, 1, "Signal request failed", "Operation not permitted", Kind::unavailable}}) {
+    const Json body = {{"errors",
+                        {{{"description", each.description},
+                          {"error_number", each.number},
+                          {"error", each.error},
+                          {"source", "slurm_submit_batch_job()"}}}},
+                       {"warnings", Json::array()}};
+    const auto answer = check_rest_answer(each.status, dump(body));
+    ASSERT_FALSE(answer) << each.error;
+    EXPECT_EQ(answer.error().kind, each.kind) << answer.error().message;
+    EXPECT_NE(answer.error().message.find(each.error), std::string::npos);
+  }
+  EXPECT_EQ(check_rest_answer(511, R"({"errors":[],"warnings":[]})").error().kind, Kind::denied);
+}
+
 TEST(SlurmRestAnswers, CheckTheTokenBeforeItIsUsed) {
   const Instant now(Duration(1'000'000'000));
   EXPECT_TRUE(check_token(token_until(1'000'001), now));
@@ -250,7 +287,7 @@ TEST(SlurmRest, SendsTheTokenOfTheFileWithEachRequest) {
   EXPECT_EQ(requests.back().headers[0].second, "alice") << "with the same token";
   EXPECT_EQ(requests.back().headers[1].second, token_until(far));
   EXPECT_TRUE((*slurm)->check_user(request.user));
-  EXPECT_EQ(requests.back().url, "http://slurm.lan:6820/slurm/v0.0.38/partitions");
+  EXPECT_EQ(requests.back().url, "http://slurm.lan:6820/slurm/v0.0.38/reservations");
   answer = {401, "Authentication failure"};
   EXPECT_EQ((*slurm)->check_user(request.user).error().kind, Kind::denied);
   EXPECT_EQ(slurm_by_rest({"http://x", "v9", "ana", file}, {}, clock).error().kind, Kind::invalid);
