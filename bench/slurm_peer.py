@@ -97,13 +97,11 @@ class Slurm:
         return self
 
     def launch(self, program: str, *arguments: str) -> None:
+        path = self.environment["PATH"] + ":/usr/sbin"
         with open(os.path.join(self.directory, os.path.basename(program) + ".out"), "ab") as log:
             self.processes.append(
                 subprocess.Popen(
-                    [
-                        shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin") or program,
-                        *arguments,
-                    ],
+                    [shutil.which(program, path=path) or program, *arguments],
                     env=self.environment,
                     stdin=subprocess.DEVNULL,
                     stdout=log,

@@ -345,7 +345,7 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
         Suite(
             "slurm",
             "jobs of a server on a real Slurm cluster of three nodes",
-            "PATH=$PATH:/usr/sbin " + pytest("tests/slurm"),
+            "export PATH=$PATH:/usr/sbin && " + pytest("tests/slurm"),
             "pytest",
             build="./yard packages slurm",
             of=frozenset({reach.SLURM_TESTS}),
@@ -358,6 +358,14 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
             "pytest",
             build="./yard packages cluster",
             of=frozenset({reach.CLUSTER_TESTS}),
+        ),
+        Suite(
+            "slurm-current",
+            "the same on Debian 13's Slurm, by each version of its REST API",
+            "export PATH=$PWD/build/slurm-current/bin:$PATH:/usr/sbin && " + pytest("tests/slurm"),
+            "pytest",
+            build="./yard packages slurm && tests/slurm/prepare",
+            of=frozenset({reach.SLURM_TESTS}),
         ),
         Suite(
             "kubernetes",

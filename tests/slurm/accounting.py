@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+from typing import TYPE_CHECKING
 
-from bench.slurm_peer import Slurm, free_port
+from bench.slurm_peer import free_port
+
+if TYPE_CHECKING:
+    from tests.slurm.cluster import Cluster
 
 CONFIG = """
 AuthType=auth/munge
@@ -27,7 +31,7 @@ ACCOUNTS = ("chemistry", "guests", "lab", "physics")
 
 
 class Accounting:
-    def __init__(self, slurm: Slurm) -> None:
+    def __init__(self, slurm: Cluster) -> None:
         self.slurm = slurm
         self.port = free_port()
         # Only for root: the database has no password.
@@ -41,6 +45,7 @@ class Accounting:
         config = os.path.join(self.slurm.directory, "slurmdbd.conf")
         with open(os.open(config, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
             file.write(CONFIG.format(directory=self.slurm.directory, port=self.port))
+            file.write(self.slurm.plugin_line())
         # libmariadb's name for the socket of "localhost".
         self.slurm.environment["MYSQL_UNIX_PORT"] = self.socket
         self.slurm.launch("slurmdbd", "-D")

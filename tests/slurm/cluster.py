@@ -3,8 +3,11 @@ machine, each slurmd in a separate network and UTS namespace behind a bridge. Ne
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import shlex
+import shutil
 import signal
 import socket
 import stat
@@ -17,9 +20,6 @@ from bench.slurm_peer import free_port
 from tests.slurm.accounting import Accounting
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WITH_USR = os.path.join(HERE, "with_usr")
-PROGRAMS = ("sacct", "sacctmgr", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
-DAEMONS = ("slurmctld", "slurmd", "slurmdbd")  # in sbin
 CONFIG = os.path.join(HERE, "slurm.conf")
 BRIDGE = "tyslurm"
 SUBNET = "10.219.77"
@@ -36,14 +36,57 @@ def ip(*arguments: str, check: bool = True) -> None:
     subprocess.run(["ip", *arguments], check=check, capture_output=True)
 
 
-class Cluster(slurm_peer.Slurm):
-    """Runs the cluster. Node n1 has the address SUBNET.11, n2 SUBNET.12, and so on. `usr`: the /usr
-    of another Debian, whose Slurm the cluster has; "": this machine's."""
+# A command prefix: without name servers. Slurm 24.11 queries them for the names of peers, and waits
+# for seconds where none answers.
+WITHOUT_NAMES = (
+    "unshare",
+    "--mount",
+    "--propagation=slave",
+    "sh",
+    "-ec",
+    'mount --bind /dev/null /etc/resolv.conf; exec "$@"',
+    "sh",
+)
+# Where Debian's packages install Slurm's programs.
+DEBIAN_FOLDERS = ("/usr/bin", "/usr/sbin")
+# The versions of slurmrestd's API that the tests use, by Slurm's release.
+REST_VERSIONS = {"22.05": ["v0.0.38"], "24.11": ["v0.0.40", "v0.0.41", "v0.0.42"]}
 
-    def __init__(self, directory: str, nodes: int = 3, usr: str = "") -> None:
+
+def controller_program() -> str | None:
+    """Returns the slurmctld that is first on the path; None if Slurm is not installed."""
+    return shutil.which("slurmctld", path=os.environ["PATH"] + ":/usr/sbin")
+
+
+def slurm_folder() -> str:
+    """Returns the folder of Slurm's programs; "" if Debian's packages have installed them."""
+    folder = os.path.dirname(os.path.realpath(controller_program() or "/usr/sbin/slurmctld"))
+    return "" if folder in DEBIAN_FOLDERS else folder
+
+
+@functools.cache
+def slurm_release() -> str:
+    """Returns the release of Slurm, as "24.11"; "" if it is not installed."""
+    program = controller_program()
+    if program is None:
+        return ""
+    answer = subprocess.run([program, "-V"], check=True, capture_output=True, text=True).stdout
+    found = re.search(r"\d+\.\d+", answer)
+    assert found, f"{program} -V printed {answer!r}, without a release"
+    return found[0]
+
+
+def rest_versions() -> list[str]:
+    return REST_VERSIONS.get(slurm_release(), [])
+
+
+class Cluster(slurm_peer.Slurm):
+    """Runs the cluster of the Slurm that is first on the path. Node n1 has the address SUBNET.11,
+    n2 SUBNET.12, and so on."""
+
+    def __init__(self, directory: str, nodes: int = 3) -> None:
         super().__init__(directory)
-        self.usr = usr
-        self.path = os.environ["PATH"]
+        self.folder = slurm_folder()
         self.names = [f"n{number}" for number in range(1, nodes + 1)]
         self.rest_port = 0
         self.accounting = Accounting(self)
@@ -69,7 +112,6 @@ class Cluster(slurm_peer.Slurm):
                 secret.write(os.urandom(size))
         os.mknod(self.at("tun"), stat.S_IFCHR | 0o666, os.makedev(10, 200))
         os.chmod(self.at("tun"), 0o666)
-        self.write_programs()
         self.write_config()
         self.make_network()
         self.write_power_programs()
@@ -90,19 +132,6 @@ class Cluster(slurm_peer.Slurm):
             ),
             "its nodes to be idle",
         )
-
-    def write_programs(self) -> None:
-        """Writes programs that run those of the other Debian, and puts them first on the path."""
-        if not self.usr:
-            return
-        os.makedirs(self.at("programs"))
-        for name in PROGRAMS + DAEMONS:
-            program = self.at(f"programs/{name}")
-            theirs = f"/usr/{'sbin' if name in DAEMONS else 'bin'}/{name}"
-            with open(os.open(program, os.O_WRONLY | os.O_CREAT, 0o755), "w") as file:
-                file.write(f'#!/bin/sh\nexec {WITH_USR} {self.usr} {theirs} "$@"\n')
-        self.path = f"{self.at('programs')}:{self.path}"
-        self.environment["PATH"] = os.environ["PATH"] = self.path
 
     def write_config(self) -> None:
         with open(CONFIG, encoding="utf-8") as file:
@@ -132,6 +161,7 @@ class Cluster(slurm_peer.Slurm):
             "CLOUD": ",".join(CLOUD_NODES),
         }.items():
             text = text.replace(f"@{name}@", str(value))
+        text += self.plugin_line()
         with open(self.config, "w", encoding="utf-8") as file:
             file.write(text)
         with open(self.at("gres.conf"), "w", encoding="utf-8") as file:
@@ -169,6 +199,11 @@ class Cluster(slurm_peer.Slurm):
         for name, text in programs.items():
             with open(os.open(self.at(name), os.O_WRONLY | os.O_CREAT, 0o755), "w") as file:
                 file.write(head + text)
+
+    def plugin_line(self) -> str:
+        """Returns the line of a configuration file that names the folder of Slurm's plugins."""
+        lib = os.path.join(os.path.dirname(self.folder), "lib", "slurm-wlm")
+        return f"PluginDir={lib}\n" if self.folder else ""
 
     def make_network(self) -> None:
         self.remove_network()
@@ -211,7 +246,8 @@ class Cluster(slurm_peer.Slurm):
         self.wait_for(lambda: os.path.exists(self.at("munge.socket")), "munged")
 
     def start_controller(self) -> None:
-        self.launch("slurmctld", "-D", "-f", self.config)
+        program = controller_program() or "slurmctld"
+        self.launch(*WITHOUT_NAMES, program, "-D", "-f", self.config)
         self.controller = self.processes[-1]
         self.wait_for(
             lambda: "UP" in self.run("scontrol", "ping", check=False), "slurmctld to answer"
@@ -225,15 +261,15 @@ class Cluster(slurm_peer.Slurm):
         self.rest_port = free_port()
         self.environment["SLURM_JWT"] = "daemon"
         self.launch(
-            *([WITH_USR, self.usr] if self.usr else []),
+            *WITHOUT_NAMES,
             "setpriv",
             "--reuid=slurm",
             "--regid=slurm",
             "--clear-groups",
-            "/usr/sbin/slurmrestd",
+            os.path.join(self.folder or "/usr/sbin", "slurmrestd"),
             "-f",
             self.config,
-            *([] if self.usr else ["-s", "openapi/v0.0.38"]),
+            *(["-s", "openapi/v0.0.38"] if slurm_release() == "22.05" else []),
             "-a",
             "rest_auth/jwt",
             f"127.0.0.1:{self.rest_port}",
@@ -291,9 +327,14 @@ class Cluster(slurm_peer.Slurm):
 
     def in_node(self, node: str, command: str) -> list[str]:
         """Returns the command in the node's network, with a tunnel device that each user may open,
-        as udev makes it, and without name servers: Slurm 24.11 queries them for the node's
-        name, and waits, since none is reached from there."""
+        as udev makes it, and without name servers, as WITHOUT_NAMES. Slurm's programs for jobs are
+        where Debian's package has them."""
         device = self.at("tun")
+        programs = "".join(
+            f" mount --bind {self.folder}/{name} /usr/bin/{name};"
+            for name in ("srun", "scontrol")
+            if self.folder
+        )
         return [
             "nsenter",
             f"--net=/var/run/netns/{self.namespace(node)}",
@@ -303,7 +344,7 @@ class Cluster(slurm_peer.Slurm):
             "--propagation=slave",
             "sh",
             "-ec",
-            f"hostname {node}; mount --bind {device} /dev/net/tun;"
+            f"hostname {node}; mount --bind {device} /dev/net/tun;{programs}"
             f" mount --bind /dev/null /etc/resolv.conf; exec {command}",
         ]
 
@@ -311,7 +352,8 @@ class Cluster(slurm_peer.Slurm):
         subprocess.run(self.in_node(node, " ".join(command)), check=True, capture_output=True)
 
     def start_node(self, node: str) -> None:
-        self.launch(*self.in_node(node, f"slurmd -D -N {node} -f {self.config}"))
+        steps = f" -d {self.folder}/slurmstepd" if self.folder else ""
+        self.launch(*self.in_node(node, f"slurmd -D -N {node} -f {self.config}{steps}"))
         self.daemons[node] = self.processes[-1]
 
     def fail_node(self, node: str) -> None:
@@ -379,11 +421,9 @@ class Cluster(slurm_peer.Slurm):
 
 
 # For inspection by hand, and to record answers of another release: runs until it is interrupted.
-#   python -m tests.slurm.cluster DIRECTORY [NODES [USR]]
+#   python -m tests.slurm.cluster DIRECTORY [NODES]
 if __name__ == "__main__":
-    with_nodes = Cluster(
-        sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3, "".join(sys.argv[3:])
-    )
+    with_nodes = Cluster(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3)
     try:
         with_nodes.start()
         print(f"export SLURM_CONF={with_nodes.config}", flush=True)

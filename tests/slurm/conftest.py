@@ -9,7 +9,7 @@ import pytest
 
 from bench.slurm_peer import free_port
 from tests.ordinary_users import User
-from tests.slurm.cluster import CONTROLLER, Cluster
+from tests.slurm.cluster import CONTROLLER, Cluster, rest_versions
 from tests.trainyard_server import PROGRAM, Server
 
 
@@ -60,23 +60,34 @@ def start(
         shutil.rmtree(one.data, ignore_errors=True)
 
 
-def rest_keys(cluster: Cluster, seconds: int = 3600, user: str = "root") -> str:
+# How a server reaches Slurm: by its programs, or by a version of slurmrestd's API.
+INTERFACES = ["programs", *rest_versions()]
+
+
+def interface_keys(cluster: Cluster, interface: str) -> str:
+    """Returns the keys of [slurm] for one of the INTERFACES."""
+    return "" if interface == "programs" else rest_keys(cluster, version=interface)
+
+
+def rest_keys(
+    cluster: Cluster, seconds: int = 3600, user: str = "root", version: str = INTERFACES[-1]
+) -> str:
     """Returns the keys of [slurm] for slurmrestd, with a new token."""
     file = cluster.at("token")
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
         out.write(cluster.token(seconds, user))
     return (
         f'rest_url = "http://127.0.0.1:{cluster.rest_port}"\nrest_token_file = "{file}"\n'
-        f'rest_user = "{user}"\n'
+        f'rest_user = "{user}"\nrest_version = "{version}"\n'
     )
 
 
-@pytest.fixture(scope="module", params=["programs", "rest"])
+@pytest.fixture(scope="module", params=INTERFACES)
 def server(
     request: pytest.FixtureRequest, cluster: Cluster, start: Callable[..., Server]
 ) -> Server:
-    """Starts a server for each interface of Slurm: commands and REST."""
-    one = start(rest_keys(cluster) if request.param == "rest" else "")
+    """Starts a server for each interface of Slurm."""
+    one = start(interface_keys(cluster, request.param))
     one.boto("s3").create_bucket(Bucket="yard")
     return one
 

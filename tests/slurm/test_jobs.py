@@ -25,7 +25,7 @@ from tests.cluster_jobs import (
     wait_for_line,
 )
 from tests.slurm.cluster import CONTROLLER, Cluster
-from tests.slurm.conftest import rest_keys
+from tests.slurm.conftest import INTERFACES, interface_keys, rest_keys
 from tests.trainyard_server import PROGRAM, Server, wait_for
 
 SHOW_ARGUMENTS = """
@@ -204,11 +204,11 @@ def test_a_job_that_slurm_preempts_is_interrupted_and_starts_again(
     assert lines(server, name).count("ready") == 2
 
 
-@pytest.mark.parametrize("interface", ["programs", "rest"])
+@pytest.mark.parametrize("interface", INTERFACES)
 def test_a_preempted_job_saves_a_checkpoint_within_the_partitions_grace_time(
     cluster: Cluster, start: Callable[..., Server], interface: str
 ) -> None:
-    server = start(rest_keys(cluster) if interface == "rest" else "", partition="patient")
+    server = start(interface_keys(cluster, interface), partition="patient")
     server.boto("s3").create_bucket(Bucket="yard")
     name = create(
         server,

@@ -8,14 +8,10 @@ import pytest
 from tests import jobs, nodes
 from tests.calls import fresh
 from tests.slurm.cluster import Cluster
-from tests.slurm.conftest import rest_keys
+from tests.slurm.conftest import INTERFACES, interface_keys
 from tests.trainyard_server import Server
 
 OWNER = "owner"  # the user of a server's own key
-
-
-def keys_of(cluster: Cluster, way: str) -> str:
-    return rest_keys(cluster) if way == "rest" else ""
 
 
 def last_job(cluster: Cluster, columns: str) -> str:
@@ -30,12 +26,14 @@ def train(server: Server) -> dict[str, Any]:
     return jobs.wait_until(sagemaker, name)
 
 
-@pytest.mark.parametrize("way", ["programs", "rest"])
+@pytest.mark.parametrize("interface", INTERFACES)
 def test_a_job_has_the_account_of_its_submitter(
-    cluster: Cluster, start: Callable[..., Server], way: str
+    cluster: Cluster, start: Callable[..., Server], interface: str
 ) -> None:
     users = f'[slurm.users]\n{OWNER} = {{ account = "physics" }}\n"*" = {{ account = "guests" }}\n'
-    server = start(f'{keys_of(cluster, way)}account = "lab"\nrequire_user = true\n{users}')
+    server = start(
+        f'{interface_keys(cluster, interface)}account = "lab"\nrequire_user = true\n{users}'
+    )
     server.boto("s3").create_bucket(Bucket="yard")
     job = train(server)
     assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
