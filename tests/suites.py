@@ -354,7 +354,7 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
             "cluster",
             "`trainyard cluster`: four machines in namespaces become a Slurm cluster, and are as"
             " before",
-            "PATH=$PATH:/usr/sbin " + pytest("tests/cluster"),
+            "export PATH=$PATH:/usr/sbin && " + pytest("tests/cluster"),
             "pytest",
             build="./yard packages cluster",
             of=frozenset({reach.CLUSTER_TESTS}),
