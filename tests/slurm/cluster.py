@@ -413,11 +413,15 @@ class Cluster(slurm_peer.Slurm):
     def stop(self) -> None:
         if self.controller and self.controller.poll() is None:
             self.run("scancel", "--user=root", check=False)
+        self.end_nodes()
+        super().stop()
+        self.end_nodes()  # slurmctld may have powered up another one until its end
+        self.remove_network()
+
+    def end_nodes(self) -> None:
         for node in self.names + CLOUD_NODES:
             for process in self.processes_of(node):
                 os.kill(process, signal.SIGKILL)
-        super().stop()
-        self.remove_network()
 
 
 # For inspection by hand, and to record answers of another release: runs until it is interrupted.
