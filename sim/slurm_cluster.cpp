@@ -400,7 +400,8 @@ void SlurmCluster::go_away_sometimes() {
   world_.after(world_.between(20s, 120s), [this] {
     if (world_.calm) return;
     const Duration since = world_.elapsed(), lasts = world_.between(1s, 90s);
-    world_.trace("slurm", "the controller is away for " + std::to_string(lasts / 1s) + " s");
+    world_.trace("slurm",
+                 "the controller does not respond for " + std::to_string(lasts / 1s) + " s");
     away_until_ = since + lasts;
     world_.after(lasts, [this, since] {
       if (world_.fault(3)) forget_recent(since);
