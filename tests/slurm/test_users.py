@@ -29,7 +29,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, accounts: dict[str, User]) 
     """Makes a shared file system with a directory for each user."""
     directory = tmp_path_factory.mktemp("shared")
     for parent in (directory, *directory.parents[:2]):
-        os.chmod(parent, 0o755)
+        parent.chmod(parent.stat().st_mode | 0o055)
     for name, user in accounts.items():
         (directory / name).mkdir(mode=0o700)
         os.chown(directory / name, user.number, user.number)

@@ -32,7 +32,7 @@ class GatedSlurm final : public Slurm {
   Result<uint64_t> submit(const SlurmJobRequest& request) override {
     const size_t agents = read_job_comment(request.comment)->hosts;
     if (end_after_ && agents > *end_after_) throw ServerEnded();
-    if (fail_after_ && agents > *fail_after_) return unavailable("out of nodes");
+    if (fail_after_ && agents > *fail_after_) return exhausted("out of nodes");
     return slurm_->submit(request);
   }
   Result<void> cancel(uint64_t job, const std::string& name) override {
