@@ -190,7 +190,7 @@ class Cluster(slurm_peer.Slurm):
             "done\n",
         }
         for node in CLOUD_NODES:
-            slurmd = self.in_node(node, f"slurmd -D -b -N {node} -f {self.config}")
+            slurmd = self.slurmd(node, "-b")
             programs[f"boot-{node}"] = (
                 f"[ ! -e {self.at(f'broken-{node}')} ] || exit\n"
                 f"while [ -e {self.at(f'held-{node}')} ]; do sleep 0.1; done\n"
@@ -351,9 +351,13 @@ class Cluster(slurm_peer.Slurm):
     def run_on(self, node: str, *command: str) -> None:
         subprocess.run(self.in_node(node, " ".join(command)), check=True, capture_output=True)
 
+    def slurmd(self, node: str, *options: str) -> list[str]:
+        steps = ("-d", f"{self.folder}/slurmstepd") if self.folder else ()
+        words = ("slurmd", "-D", "-N", node, "-f", self.config, *steps, *options)
+        return self.in_node(node, " ".join(words))
+
     def start_node(self, node: str) -> None:
-        steps = f" -d {self.folder}/slurmstepd" if self.folder else ""
-        self.launch(*self.in_node(node, f"slurmd -D -N {node} -f {self.config}{steps}"))
+        self.launch(*self.slurmd(node))
         self.daemons[node] = self.processes[-1]
 
     def fail_node(self, node: str) -> None:
