@@ -112,7 +112,8 @@ std::vector<launch::Agent> SlurmCluster::list() {
   }
   answered_ = false;
   auto agents = launcher_->list();
-  for (const auto& [id, job] : jobs_) {
+  for (const auto& each : jobs_) {
+    const SlurmJob& job = each.second;
     if (!answered_ || job.shown.state != "RUNNING" ||
         job.shown.name.starts_with(launch::kRemovedPrefix))
       continue;
@@ -121,8 +122,8 @@ std::vector<launch::Agent> SlurmCluster::list() {
         return agent.attempt == job.attempt && agent.host == host.index && agent.alive;
       });
       World::check(listed || host.over || !host.agent->alive(),
-                   "host " + std::to_string(host.index) + " of Slurm job " + std::to_string(id) +
-                       " is alive and is not listed");
+                   "host " + std::to_string(host.index) + " of Slurm job " +
+                       std::to_string(each.first) + " is alive and is not listed");
     }
   }
   return agents;
