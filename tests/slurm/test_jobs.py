@@ -184,8 +184,9 @@ def preempt_and_finish(cluster: Cluster, server: Server, name: str) -> str:
         "--wrap=sleep 600",
     ).strip()
     cluster.wait_for(lambda: [urgent, "RUNNING"] in cluster.jobs("%i|%T"), "the urgent job to run")
-    job = finish(server, name)
+    # The next attempt may have been placed on this node before Slurm showed who has it.
     cluster.run("scancel", urgent)
+    job = finish(server, name)
     assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
     transitions = job["SecondaryStatusTransitions"]
     interrupted = [each for each in transitions if each["Status"] == "Interrupted"]
