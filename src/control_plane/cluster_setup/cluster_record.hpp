@@ -19,7 +19,7 @@ inline constexpr size_t kMachinesMax = 256;
 
 struct MachineRecord {
   std::string destination;  // for ssh; "" = the controller, which the command line names
-  std::string name;         // of the host, and of Slurm's node
+  std::string name;         // the host's, and Slurm's node has the same
   std::string address;      // IPv4, at which the others reach it
   int64_t cpus = 0;
   int64_t memory_mib = 0;  // for jobs

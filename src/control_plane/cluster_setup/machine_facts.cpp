@@ -57,7 +57,7 @@ class FactReader {
   bool add_record(std::string_view text);
 
   MachineFacts facts_;
-  std::map<int64_t, std::string> types_;  // of GPUs, by minor number
+  std::map<int64_t, std::string> types_;  // types of GPUs by minor number
   std::set<int64_t> device_files_;
 };
 

@@ -22,10 +22,10 @@ inline constexpr size_t kInspectionBytesMax = 1 << 20;
 inline constexpr size_t kFactsMax = 1024;          // lines; a machine with 16 GPUs prints about 80
 inline constexpr int64_t kCpusMax = 65'535;        // the limit of Slurm
 inline constexpr int64_t kMemoryMibMax = 1 << 30;  // a pebibyte
-inline constexpr int64_t kGpusMax = 64;            // of a machine
+inline constexpr int64_t kGpusMax = 64;            // limit of one machine
 
 struct Gpu {
-  int64_t minor = 0;  // of its device file, /dev/nvidia0
+  int64_t minor = 0;  // the number in the name of its device file: /dev/nvidia0
   std::string type;   // "nvidia_a100-sxm4-80gb", as Slurm writes it; "" = unknown
   bool operator==(const Gpu&) const = default;
 };
@@ -50,13 +50,13 @@ struct MachineFacts {
   std::string reached_at;              // the machine's address of the ssh connection; "" = no ssh
   std::string reached_from;            // the other end of that connection
   int64_t seconds = 0;                 // its clock, since 1970
-  std::map<std::string, std::string> packages;  // those of ours that are installed -> version
-  std::map<std::string, std::string> files;     // those of ours that exist -> SHA-256
+  std::map<std::string, std::string> packages;  // installed ones that nodes need -> version
+  std::map<std::string, std::string> files;     // existing ones that are written -> SHA-256
   std::map<std::string, WrittenFile> written;   // by path
   std::map<std::string, ServiceState> services;
   std::vector<std::string> pending;  // services whose files changed since their last start
   std::string member;                // "CLUSTER CONTROLLER", that the machine is part of
-  std::string record;                // of the cluster, as JSON, on its controller
+  std::string record;                // the cluster's, as JSON, on its controller
 };
 
 // Reads what the script of an inspection printed. Lines before its first one (a greeting of the

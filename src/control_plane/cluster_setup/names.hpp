@@ -12,7 +12,7 @@
 namespace trainyard::cluster_setup {
 
 inline constexpr size_t kDestinationBytesMax = 286;  // a user's name, @, and a DNS name
-inline constexpr size_t kNameBytesMax = 63;          // of a host, as in DNS
+inline constexpr size_t kNameBytesMax = 63;          // the limit of host names in DNS
 
 // Accepts "host" and "user@host", where host is a name, an alias of ssh's configuration or an IPv4
 // address. It never begins with "-", so ssh does not take it for an option.

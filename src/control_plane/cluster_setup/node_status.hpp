@@ -16,8 +16,8 @@ struct NodeStatus {
   std::string name;
   std::string state;  // "idle", "mixed", "drained*"
   int64_t cpus = 0, memory_mib = 0, gpus = 0;
-  std::string version;  // of slurmd; "" = unknown
-  std::string reason;   // of a node that gets no jobs; "" = none
+  std::string version;  // slurmd's; "" = unknown
+  std::string reason;   // why the node gets no jobs; "" = none
   bool operator==(const NodeStatus&) const = default;
 };
 

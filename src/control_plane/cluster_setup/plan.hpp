@@ -28,12 +28,12 @@ inline constexpr int64_t kClockSecondsMax = 120;
 enum class Phase {
   // Machines that cannot do these do not join, or do not leave:
   drain,    // no job may run on a leaving node
-  undo,     // of leaving machines
+  undo,     // on leaving machines
   prepare,  // notes for undoing
   packages,
   // The others know by now which machines there are:
   record,
-  key,  // of munge, on the controller
+  key,  // munge's, on the controller
   files,
   munge,
   controller,  // slurmctld
@@ -70,18 +70,18 @@ struct Candidate {
 };
 
 struct Wish {
-  std::string name = "trainyard";  // of a new cluster
+  std::string name = "trainyard";  // used for a new cluster
   bool controller_runs_jobs = true;
-  std::string controller_address;  // of a new cluster; "" = chosen from what was found
+  std::string controller_address;  // for a new cluster; "" = chosen from what was found
   bool dissolve = false;           // all machines leave
   bool force = false;   // cancel jobs of leaving nodes; replace files that were changed by hand
   bool forget = false;  // let machines leave that do not answer
-  std::map<std::string, std::string> programs;  // of this machine: name -> SHA-256
+  std::map<std::string, std::string> programs;  // on this machine: name -> SHA-256
 };
 
 struct PlannedMachine {
   std::string destination;
-  std::string name;       // of its host; "" = unknown
+  std::string name;       // its host's; "" = unknown
   std::string problem;    // why it is left alone; "" = none
   std::string forgotten;  // why it leaves although nothing can be undone there; "" = it answers
   bool joins = false, leaves = false;

@@ -14,7 +14,7 @@ namespace trainyard::cluster_setup {
 namespace {
 
 constexpr Duration kInspectAtMost = 60s;
-constexpr size_t kKeyBytesMin = 32, kKeyBytesMax = 1024;  // of munge
+constexpr size_t kKeyBytesMin = 32, kKeyBytesMax = 1024;  // munge's limits
 
 }  // namespace
 
@@ -31,7 +31,7 @@ struct MachineSetup::Run {
   const SetupObserver& observer;
   const std::atomic<bool>& cancelled;
   Mutex mutex;
-  std::vector<std::string> errors GUARDED_BY(mutex);  // of machines; "" = none
+  std::vector<std::string> errors GUARDED_BY(mutex);  // by machine; "" = none
 };
 
 Candidate MachineSetup::inspect_machine(const std::string& destination) {

@@ -41,7 +41,7 @@ struct Cluster {
 
 // Outcome of a machine in a finished run.
 struct MachineOutcome {
-  std::string name;   // of the host, or how ssh reaches it
+  std::string name;   // the host's, or how ssh reaches it
   std::string error;  // "" = all its steps are done
 };
 

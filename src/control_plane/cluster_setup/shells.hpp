@@ -23,7 +23,7 @@ class Shells {
 };
 
 struct SshSettings {
-  std::string config_file;  // of ssh; "" = the user's own
+  std::string config_file;  // ssh's; "" = the user's own
   int64_t connect_seconds = 10;
 };
 

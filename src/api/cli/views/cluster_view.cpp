@@ -7,7 +7,7 @@
 namespace trainyard::cli {
 namespace {
 
-constexpr int kIndent = 2;  // of what belongs to a machine
+constexpr int kIndent = 2;  // for lines below a machine
 
 bool begins_with_any(const std::string& text, const std::vector<std::string>& beginnings) {
   for (const std::string& beginning : beginnings)

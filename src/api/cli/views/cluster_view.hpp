@@ -1,5 +1,5 @@
-// Formats the pages of `trainyard cluster`: what a command will do on each machine, and the state
-// of the nodes.
+// Formats the pages of `trainyard cluster`: what a command will do on each machine, and the nodes
+// with their states.
 //
 // Texts of machines are untrusted: control characters do not reach the terminal.
 //
