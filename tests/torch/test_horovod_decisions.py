@@ -205,7 +205,7 @@ def names(workers: Iterable[elastic.Worker]) -> list[str]:
 
 def test_slots_are_filled_again_after_a_pause() -> None:
     fleet = elastic.Fleet(most=3)
-    fleet.hosts_are([hosts.Host("a", 2), hosts.Host("b", 2)])
+    fleet.update_hosts([hosts.Host("a", 2), hosts.Host("b", 2)])
     assert names(fleet.to_start(0)) == ["a/0 #1", "a/1 #2", "b/0 #3"]
     assert fleet.ended("a/1 #2", True, 10) is None
     assert names(fleet.to_start(10)) == ["b/1 #4"], "another host has free slots"
@@ -216,40 +216,40 @@ def test_slots_are_filled_again_after_a_pause() -> None:
 
 def test_a_host_that_shrinks_is_not_filled_beyond_its_slots() -> None:
     fleet = elastic.Fleet(most=9)
-    fleet.hosts_are([hosts.Host("a", 2)])
+    fleet.update_hosts([hosts.Host("a", 2)])
     fleet.to_start(0)
-    fleet.hosts_are([hosts.Host("a", 1)])
+    fleet.update_hosts([hosts.Host("a", 1)])
     fleet.ended("a/0 #1", True, 1)
-    assert fleet.to_start(9) == [], "the other one is in slot 1"
+    assert fleet.to_start(9) == [], "the other worker is in slot 1"
     fleet.ended("a/1 #2", True, 10)
     assert names(fleet.to_start(20)) == ["a/0 #3"]
 
 
 def test_a_host_that_fails_repeatedly_is_excluded_and_retried_later() -> None:
     fleet = elastic.Fleet(most=9, cooldown=(10, 15))
-    fleet.hosts_are([hosts.Host("a", 3)])
+    fleet.update_hosts([hosts.Host("a", 3)])
     assert [fleet.ended(worker.name, True, 0) for worker in fleet.to_start(0)] == [None, None, "a"]
     assert fleet.to_start(9) == [] and fleet.slots() == 0 and fleet.may_come()
     assert len(fleet.to_start(10)) == 3
     assert [fleet.ended(name, True, 20) for name in list(fleet.workers)][-1] == "a"
     assert fleet.to_start(34) == [] and len(fleet.to_start(35)) == 3, (
-        "later each time, up to the most"
+        "longer each time, up to the limit"
     )
     fleet.generation_formed()
     assert [fleet.ended(name, True, 40) for name in list(fleet.workers)[:2]] == [None, None], (
-        "what held counts again"
+        "a new generation resets the failures"
     )
 
 
 def test_hosts_may_leave_and_return() -> None:
     fleet = elastic.Fleet(most=9)
-    assert fleet.hosts_are([hosts.Host("a", 1), hosts.Host("b", 1)]) == ([], [])
+    assert fleet.update_hosts([hosts.Host("a", 1), hosts.Host("b", 1)]) == ([], [])
     fleet.to_start(0)
-    assert fleet.hosts_are([hosts.Host("a", 2)]) == (["b"], [])
+    assert fleet.update_hosts([hosts.Host("a", 2)]) == (["b"], [])
     fleet.workers["b/0 #2"].leave_requested = True
     assert fleet.ended("b/0 #2", False, 1) is None and not fleet.done
     assert names(fleet.to_start(5)) == ["a/1 #3"]
-    assert fleet.hosts_are([hosts.Host("a", 2), hosts.Host("b", 1)]) == ([], ["b"])
+    assert fleet.update_hosts([hosts.Host("a", 2), hosts.Host("b", 1)]) == ([], ["b"])
     assert names(fleet.to_start(5)) == ["b/0 #4"]
     fleet.ended("a/0 #1", False, 6)
     assert fleet.done and fleet.to_start(99) == []

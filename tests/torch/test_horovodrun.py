@@ -466,9 +466,9 @@ def test_fewer_than_the_minimum_wait_until_a_host_comes(
     assert code == 0 and len(set(finals(said))) == 1 and len(finals(said)) == 2, said
 
 
-def test_a_host_whose_script_always_fails_is_given_up(start: Callable[..., Run]) -> None:
+def test_a_host_whose_script_always_fails_is_blacklisted(start: Callable[..., Run]) -> None:
     code, said = start("-np", "1", "--min-np", "1", "sh", "-c", "exit 5").finish()
-    assert code == 1 and "host localhost is given up" in said and "exit code 5" in said, said
+    assert code == 1 and "host localhost is blacklisted" in said and "exit code 5" in said, said
 
 
 class FullDisk(io.StringIO):

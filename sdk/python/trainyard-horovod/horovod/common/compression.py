@@ -1,4 +1,4 @@
-"""Compression of tensors before they are sent: the parts that are independent of the framework."""
+"""Compresses tensors before they are sent: the part that is independent of the framework."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Union
 from horovod.common import engine
 
 Tensor = Any  # of any framework
-Type = Any  # of its elements
+Type = Any  # of a tensor's elements
 Context = Any  # the data that compress() passes to decompress()
 
 
@@ -15,11 +15,12 @@ class Compressor:
     @staticmethod
     def compress(tensor: Tensor) -> tuple[Tensor, Context]:
         """Returns the tensor to send and the context for decompress()."""
-        raise NotImplementedError("a Compressor has compress and decompress")
+        raise NotImplementedError("a subclass of Compressor must implement compress()")
 
     @staticmethod
     def decompress(tensor: Tensor, ctx: Context) -> Tensor:
-        raise NotImplementedError("a Compressor has compress and decompress")
+        """Returns the tensor before compress()."""
+        raise NotImplementedError("a subclass of Compressor must implement decompress()")
 
 
 class NoneCompressor(Compressor):
@@ -32,26 +33,26 @@ class NoneCompressor(Compressor):
         return tensor
 
 
-class Remembering(NoneCompressor):
-    """Compresses in the engine, float32 only. The error is stored by the tensor's name
-    and added in the next step (gradients/compress/compressor.hpp)."""
+class ErrorFeedbackCompressor(NoneCompressor):
+    """Compresses float32 tensors in the engine. The rounding error of a tensor is stored by its
+    name and added in the next step (gradients/compress/compressor.hpp)."""
 
     def __init__(self, kind: int, rank: int = 0) -> None:
         self.kind, self.rank = kind, rank
 
 
-# A class with static functions, or an object with state.
+# A class with static methods, or an object with options.
 AnyCompressor = Union[type[Compressor], Compressor]
 
-INT8 = Remembering(engine.INT8)
+INT8 = ErrorFeedbackCompressor(engine.INT8)
 
 
-def low_rank(rank: int = 4) -> Remembering:
+def low_rank(rank: int = 4) -> ErrorFeedbackCompressor:
     """Sends a matrix as the product of two matrices with `rank` columns. Other tensors, and
     matrices that would not become smaller, are sent unchanged."""
     if not 1 <= rank <= 128:
-        raise ValueError(f"the thin matrices of low_rank have 1 to 128 columns, not {rank}")
-    return Remembering(engine.LOW_RANK, rank)
+        raise ValueError(f"invalid rank {rank} of low_rank(): it must be 1 to 128")
+    return ErrorFeedbackCompressor(engine.LOW_RANK, rank)
 
 
 class Cast(Compressor):

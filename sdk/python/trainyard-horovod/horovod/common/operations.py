@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Callable, SupportsIndex
 
 from horovod.common import basics, engine
-from horovod.common.compression import AnyCompressor, Remembering
+from horovod.common.compression import AnyCompressor, ErrorFeedbackCompressor
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.process_sets import ProcessSet
 
@@ -103,7 +103,7 @@ _names = Names()
 def name_for(
     name: str | None, what: str, process_set: ProcessSet, compression: AnyCompressor | None = None
 ) -> str:
-    if not name and isinstance(compression, Remembering):
+    if not name and isinstance(compression, ErrorFeedbackCompressor):
         raise ValueError(
             "this compression stores its error by the tensor's name, to add it in the next step:"
             " pass a name"
@@ -161,7 +161,7 @@ def request(
     made.shape, made.dimensions = _sizes(given.shape), len(given.shape)
     made.splits, made.splits_count = _sizes(splits), len(splits)
     made.prescale, made.postscale = prescale, postscale
-    if isinstance(compression, Remembering):
+    if isinstance(compression, ErrorFeedbackCompressor):
         if operation != engine.ALLREDUCE or op not in (Sum, Average):
             raise ValueError("this compression supports allreduce with Sum and Average only")
         if given.type == engine.F32:

@@ -1,7 +1,7 @@
-"""Runs an elastic training: discovers hosts repeatedly, starts processes in free slots, and
+"""Runs an elastic training job: discovers hosts repeatedly, starts processes in free slots, and
 restarts failed processes until their host is blacklisted.
 
-`Fleet` decides and has no side effects; `Driver` carries out its decisions.
+`Fleet` decides which processes to start, without side effects; `Driver` starts them.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from horovod.runner.service import DISMISSED, FORMED, Service
 from horovod.runner.settings import Settings
 
 LOOK_SECONDS = 1.0  # between two discoveries of hosts
-DISCOVERY_SECONDS_MAX = 60  # a discovery script that takes longer counts as hanging
+DISCOVERY_SECONDS_MAX = 60  # a discovery script that takes longer has failed
 RESTART_SECONDS = 1.0  # before a slot is filled again; the remaining ranks continue meanwhile
-# failures of a host's processes in succession, after which the host is blacklisted
+# A host is blacklisted after this many failures of its processes without a new generation.
 FAILURES_MAX = 3
 TICK_SECONDS = 0.1
 
@@ -31,9 +31,9 @@ class HostRecord:
     """The known state of a host."""
 
     slots: int = 0  # 0: the host was removed
-    failures: int = 0  # since a generation with it was formed
-    given_up: int = 0  # how often
-    again_at: float | None = None  # None: never, since the host is blacklisted
+    failures: int = 0  # of its processes, since the last generation was formed
+    times_blacklisted: int = 0
+    again_at: float | None = None  # end of the cooldown of a blacklisted host; None: never
     blacklisted: bool = False
 
 
@@ -46,11 +46,13 @@ class Worker:
 
 
 class Fleet:
-    """Decides which worker processes should run. Times are seconds of any one clock."""
+    """Decides which worker processes should run, at most `most` at a time. Times are in seconds, of
+    any one clock. `cooldown`: the shortest and the longest time for which a host is blacklisted;
+    None: for good."""
 
     def __init__(self, most: int, cooldown: tuple[float, float] | None = None) -> None:
         self.most, self.cooldown = most, cooldown
-        # by name, both
+        # both by name
         self.records: dict[str, HostRecord] = {}
         self.workers: dict[str, Worker] = {}
         # (host, slot) -> when it may be filled again
@@ -58,8 +60,8 @@ class Fleet:
         self.started = 0
         self.done = False
 
-    def hosts_are(self, hosts: Iterable[places.Host]) -> tuple[list[str], list[str]]:
-        """Updates the hosts; returns (removed hosts, hosts that returned)."""
+    def update_hosts(self, hosts: Iterable[places.Host]) -> tuple[list[str], list[str]]:
+        """Updates the hosts. Returns (hosts that were removed, hosts that have returned)."""
         there = {host.name: host.slots for host in hosts}
         went = [name for name, record in self.records.items() if record.slots and name not in there]
         back = [name for name in there if name in self.records and not self.records[name].slots]
@@ -95,7 +97,7 @@ class Fleet:
         return started
 
     def ended(self, name: str, failed: bool, now: float) -> str | None:
-        """Records the end of a worker; returns its host if that is blacklisted now."""
+        """Records the end of a worker. Returns its host if this blacklists the host."""
         worker = self.workers.pop(name)
         record = self.records[worker.host]
         self.ready_at[(worker.host, worker.slot)] = now + RESTART_SECONDS
@@ -109,16 +111,20 @@ class Fleet:
             return None
         record.blacklisted, record.again_at = True, None
         if self.cooldown:
-            record.again_at = now + min(self.cooldown[0] * 2**record.given_up, self.cooldown[1])
-        record.given_up += 1
+            record.again_at = now + min(
+                self.cooldown[0] * 2**record.times_blacklisted, self.cooldown[1]
+            )
+        record.times_blacklisted += 1
         return worker.host
 
     def generation_formed(self) -> None:
+        """Resets the failures of the hosts that are not blacklisted."""
         for record in self.records.values():
             if not record.blacklisted:
                 record.failures = 0
 
     def slots(self) -> int:
+        """Returns the number of slots on hosts that are not blacklisted."""
         return sum(record.slots for record in self.records.values() if not record.blacklisted)
 
     def may_come(self) -> bool:
@@ -164,7 +170,7 @@ class Driver:
             self._service.stop()
 
     def _discover(self) -> list[places.Host] | None:
-        """Returns the hosts, or None if the script failed, so that nothing changes."""
+        """Returns the hosts, or None if the script failed; then the hosts stay as they are."""
         if not self._settings.discovery:
             from horovod.runner import launch
 
@@ -220,7 +226,7 @@ class Driver:
                     and not self._fleet.may_come()
                     and not self._settings.discovery
                 ):
-                    self._say("no host is left: all were given up after failures")
+                    self._say("no host is left: all are blacklisted after failures")
                     return 1
             few_since = (few_since or now) if not self._fleet.done and self._few() else None
             if few_since and now - few_since > self._settings.elastic_timeout:
@@ -242,7 +248,7 @@ class Driver:
         hosts = self._discover()
         if hosts is None:
             return
-        went, back = self._fleet.hosts_are(hosts)
+        went, back = self._fleet.update_hosts(hosts)
         for host in went:
             self._say(f"lost host {host}: the discovery script no longer lists it")
             self._service.host_leaves(host)
@@ -257,8 +263,8 @@ class Driver:
         from horovod.runner import launch
 
         for worker in self._fleet.to_start(now):
-            # The first generation waits for these processes; later ones are admitted when they
-            # arrive.
+            # The first generation waits for these processes. Processes that are started later are
+            # admitted when they connect.
             if self._generation_ranks == 0:
                 self._service.expect(worker.name)
             number = worker.name.rsplit("#", 1)[1]
@@ -310,16 +316,16 @@ class Driver:
             self._service.gone(name, why)
             if why and not self._fleet.done:
                 self._say(f"{name} failed: {why}")
-            given_up = self._fleet.ended(name, bool(why) and not worker.leave_requested, now)
-            if given_up:
-                record = self._fleet.records[given_up]
+            host = self._fleet.ended(name, bool(why) and not worker.leave_requested, now)
+            if host:
+                record = self._fleet.records[host]
                 left = "" if record.again_at is None else f" for {record.again_at - now:.0f} s"
                 self._say(
-                    f"host {given_up} is given up{left}: {FAILURES_MAX} of its processes failed"
+                    f"host {host} is blacklisted{left}: {FAILURES_MAX} of its processes failed"
                 )
 
     @staticmethod
-    def _say(words: str) -> None:
+    def _say(text: str) -> None:
         from horovod.runner import launch
 
-        launch.say(words)
+        launch.say(text)

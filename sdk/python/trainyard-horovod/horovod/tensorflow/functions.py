@@ -9,7 +9,7 @@ import numpy
 import tensorflow as tf
 
 from horovod.common import basics, objects
-from horovod.common.compression import AnyCompressor, Remembering
+from horovod.common.compression import AnyCompressor, ErrorFeedbackCompressor
 from horovod.common.operations import Average, Reduction
 from horovod.common.process_sets import ProcessSet, global_process_set
 from horovod.tensorflow.compression import Compression
@@ -197,7 +197,7 @@ class _Tape(_GradientTape):
             if any(source is each for each in self._local_sources)
         }
         name = None
-        if isinstance(self._how["compression"], Remembering):
+        if isinstance(self._how["compression"], ErrorFeedbackCompressor):
             name = _tape_names.of(variables)
         return tf.nest.pack_sequence_as(
             gradients,

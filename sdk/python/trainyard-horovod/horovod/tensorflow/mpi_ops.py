@@ -19,7 +19,7 @@ from numpy import ndarray as Array
 
 from horovod.common import basics, operations
 from horovod.common import engine as engines
-from horovod.common.compression import AnyCompressor, Remembering
+from horovod.common.compression import AnyCompressor, ErrorFeedbackCompressor
 from horovod.common.operations import (
     Adasum,
     Average,
@@ -483,7 +483,7 @@ def grouped_reducescatter(
     op = operations.op_of(op, None)
     if op not in (Sum, Average):
         raise NotImplementedError(f"unsupported op {op} of reducescatter: use Sum or Average")
-    if isinstance(compression, Remembering):
+    if isinstance(compression, ErrorFeedbackCompressor):
         raise ValueError("unsupported compression of reducescatter: use none, fp16 or bf16")
     tensors = _tensors(tensors)
     names = _names_of(tensors, name, "reducescatter", process_set)

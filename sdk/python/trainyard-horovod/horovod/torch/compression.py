@@ -1,4 +1,4 @@
-"""Compression of tensors before they are sent, and decompression afterwards."""
+"""Compresses tensors before they are sent, and decompresses them afterwards."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class BF16Compressor(_Cast):
 class Compression:
     none = NoneCompressor
     fp16 = FP16Compressor
-    bf16 = BF16Compressor  # not in Horovod: the range of float32, so gradients need no loss scale
-    int8 = INT8  # not in Horovod either, as the next: their errors are added in the next step
+    # The following are not in Horovod. bf16 has the range of float32, so gradients need no loss
+    # scaling. The rounding errors of int8 and low_rank are added in the next step.
+    bf16 = BF16Compressor
+    int8 = INT8
     low_rank = staticmethod(low_rank)

@@ -10,7 +10,7 @@ import torch
 from horovod.common import engine as engines
 from horovod.common import operations
 from horovod.common.basics import rank
-from horovod.common.compression import AnyCompressor, Remembering
+from horovod.common.compression import AnyCompressor, ErrorFeedbackCompressor
 from horovod.common.operations import Average, Pending, Reduction, Sum, name_for, request
 from horovod.common.process_sets import ProcessSet, global_process_set
 from horovod.torch.compression import Compression
@@ -479,7 +479,7 @@ def grouped_reducescatter(
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
 ) -> list[torch.Tensor]:
-    if isinstance(compression, Remembering):
+    if isinstance(compression, ErrorFeedbackCompressor):
         raise ValueError("unsupported compression of reducescatter: use none, fp16 or bf16")
     pairs = [compression.compress(tensor) for tensor in tensors]
     outputs = _Reducescatter.apply(
