@@ -1,4 +1,4 @@
-// A Query is the parsed form of a Logs Insights query: commands, and expressions as trees.
+// A Query is a parsed Logs Insights query: a list of commands, whose expressions are trees.
 //
 // Threads: immutable once parsed; runs share it. Errors: none.
 #pragma once
@@ -45,16 +45,17 @@ enum class Operator {
 
 struct Expression {
   enum class Kind { constant, field, operation, call };
-  Kind kind = Kind::constant;
+  Kind kind = Kind::constant;  // tells which of the next four members is used
   Value constant = {};
-  std::string field = {};
+  std::string field = {};  // its name
   Operator operation = Operator::equal;
-  const Function* function = nullptr;  // in the table of functions.cpp
-  std::vector<ExpressionPointer> parts = {};
-  std::shared_ptr<const Pattern> pattern = nullptr;  // for the operator like
+  const Function* function = nullptr;                // in the table of functions.cpp
+  std::vector<ExpressionPointer> parts = {};         // the operands or arguments
+  std::shared_ptr<const Pattern> pattern = nullptr;  // for like and not_like
 };
 
-// An expression with the name of its column: the name after `as`, or the text of the expression.
+// A Column is an expression with the name of its column: the name after `as`, or the text of the
+// expression.
 struct Column {
   ExpressionPointer expression;
   std::string name;

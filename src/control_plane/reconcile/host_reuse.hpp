@@ -1,10 +1,12 @@
 // Decides whether a host may run another job after its first one.
 //
-// The owner of a queue allows it by the tag kReuseTag with the value kReuseYes: jobs are isolated
-// less (docs/decisions/26), and start faster. A job may reuse the host of another only if their
-// requests are equal except for arguments and variables.
+// The owner of a queue allows reuse with the tag kReuseTag and the value kReuseYes: jobs then start
+// faster, but are less isolated from each other (docs/decisions/26). A job may reuse the host of an
+// earlier job of its queue if both are children of one array, or if both hosts would be set up
+// alike: their requests may differ only in arguments, environment variables and members that do
+// not affect the host, such as the priority.
 //
-// Threads: pure functions, and queues_with_reuse(), callable from anywhere.
+// Threads: callable from anywhere; all but queues_with_reuse() are pure functions. Errors: none.
 #pragma once
 
 #include <set>
@@ -21,14 +23,15 @@ namespace trainyard::reconcile {
 inline constexpr std::string_view kReuseTag = "trainyard:reuse-hosts";
 inline constexpr std::string_view kReuseYes = "true";
 
+// Returns true if the tags of a queue allow its jobs to reuse hosts.
 bool allows_reuse(const std::vector<domain::Tag>& tags_of_queue);
 
-// Returns the queues with the tag. A queue whose tags cannot be read is left out.
+// Returns the queues whose tags allow reuse. A queue whose tags cannot be read is left out.
 std::set<domain::JobKey> queues_with_reuse(const batch::Catalog& catalog, ledger::Ledger& ledger,
                                            const std::string& account);
 
-// Returns true if the job may reuse a host, and leave its host to other jobs. `queues`: those with
-// the tag.
+// Returns true if the job may run on a reused host and leave its own host to later jobs: it has one
+// host, and its queue is in `queues`, the result of queues_with_reuse().
 bool may_reuse(const domain::Job& job, const std::set<domain::JobKey>& queues);
 
 // Returns true if `next` may reuse the host of `previous`. Requires: may_reuse() is true for both.

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 const Instant kStart = from_milliseconds(1'000'000);
 const domain::JobKey kQueue{"eu-west-1", "q"};
 
-// Queues with a policy: the scheduler's order counts.
+// Has a queue with a policy, so that the scheduler's order counts.
 const batch::Catalog kCatalog = [] {
   batch::Catalog catalog;
   batch::JobQueue queue;
@@ -54,7 +54,7 @@ std::string text(const QueueHeads& queue_heads, Instant now) {
   return out;
 }
 
-TEST(QueueHead, TellsSinceWhenEachJobHasHadItsPosition) {
+TEST(QueueHead, RecordsWhenEachJobReachedItsPosition) {
   std::vector<std::shared_ptr<const Job>> jobs{waiting(1), waiting(2), waiting(3)};
   QueueHeads queue_heads = next_queue_heads({}, jobs, kCatalog, in_order({1, 2, 3}), kStart);
   EXPECT_EQ(text(queue_heads, kStart), "1@0 2@0 3@0 ");
@@ -66,7 +66,7 @@ TEST(QueueHead, TellsSinceWhenEachJobHasHadItsPosition) {
   EXPECT_EQ(text(queue_heads, kStart + 25s), "2@5 1@0 3@0 ");
 }
 
-TEST(QueueHead, HasTheOrderOfSubmissionWithoutAPolicy) {
+TEST(QueueHead, FollowsTheOrderOfSubmissionWithoutAPolicy) {
   const std::vector<std::shared_ptr<const Job>> jobs{waiting(1), waiting(2), waiting(3)};
   EXPECT_EQ(text(next_queue_heads({}, jobs, {}, in_order({3, 1, 2}), kStart), kStart),
             "1@0 2@0 3@0 ");
@@ -116,7 +116,7 @@ TEST(QueueHead, FindsJobsThatExceedTheQueuesTimeLimit) {
   const QueueHeads queue_heads = next_queue_heads({}, jobs, kCatalog, in_order({1, 2}), kStart);
   EXPECT_TRUE(overdue_at_heads(queue_heads, catalog, kStart + 599s).empty());
   const auto overdue = overdue_at_heads(queue_heads, catalog, kStart + 600s);
-  ASSERT_EQ(overdue.size(), 1u) << "the second one's time has not begun";
+  ASSERT_EQ(overdue.size(), 1u) << "the second job has not reached the head";
   EXPECT_EQ(overdue[0].job, 1u);
   EXPECT_EQ(overdue[0].how, domain::Cancellation::terminated);
   EXPECT_EQ(overdue[0].reason, "too long");
@@ -124,7 +124,7 @@ TEST(QueueHead, FindsJobsThatExceedTheQueuesTimeLimit) {
       << "the queue has no time limit";
 }
 
-TEST(QueueHead, ExistsForEachQueueHoweverManyJobsWaitInOthers) {
+TEST(QueueHead, ExistsForEachQueueEvenIfManyJobsWaitInOthers) {
   std::vector<std::shared_ptr<const Job>> jobs;
   std::vector<JobNumber> order;
   for (JobNumber number = 1; number <= kHeadScanMax + 5; ++number) {

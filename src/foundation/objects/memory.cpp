@@ -14,12 +14,13 @@
 namespace trainyard::objects {
 namespace {
 
-// Shared by the table and by its readers; the last one frees the bytes. Immutable once stored.
+// A Stored is an object or a part of an upload. The table and the readers share it, and the last of
+// them frees it. It is immutable once stored.
 struct Stored {
   ObjectInfo info;
   std::string bytes;
-  std::string upload_id;        // the upload that made it; "": a plain put
-  std::vector<PartInfo> parts;  // the parts of that upload
+  std::string upload_id;        // the multipart upload that made it; "": a single put
+  std::vector<PartInfo> parts;  // the parts of the multipart upload
 };
 using Blob = std::shared_ptr<const Stored>;
 

@@ -1,8 +1,8 @@
-// TemporaryDirectory makes a directory, and removes it with its content in its destructor. Used by
-// tests, and for files that are not needed after the object that made them.
+// TemporaryDirectory makes a directory, and removes it with its content in its destructor. It is
+// for tests, and for files that are needed only during the lifetime of an object.
 //
-// Threads: confined to one. Errors: the program ends if the system's temporary directory is not
-// writable.
+// Threads: confined to one. Errors: the program aborts if the parent directory is not writable; a
+// directory that cannot be removed is logged.
 #pragma once
 
 #include <string>

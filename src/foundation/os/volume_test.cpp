@@ -43,11 +43,11 @@ TEST_F(Volume, IsFullAtItsSize) {
 
 TEST_F(Volume, LimitsTheNumberOfFiles) {
   ASSERT_TRUE(make_volume(at_, file_, kBytes, templates_));
-  constexpr int kFilesMost = int(kBytes >> 14);
+  constexpr int kFilesMax = int(kBytes >> 14);  // one inode for 16 KiB
   int made = 0;
-  while (made < 2 * kFilesMost && write_file(at_ + "/" + std::to_string(made), "")) made++;
-  EXPECT_GT(made, kFilesMost / 2);
-  EXPECT_LE(made, kFilesMost);
+  while (made < 2 * kFilesMax && write_file(at_ + "/" + std::to_string(made), "")) made++;
+  EXPECT_GT(made, kFilesMax / 2);
+  EXPECT_LE(made, kFilesMax);
   EXPECT_TRUE(is_full(at_));
 }
 
@@ -58,13 +58,13 @@ TEST_F(Volume, IsEmptyWhenItIsMadeAgain) {
     ASSERT_TRUE(write_file(at_ + "/left", "left"));
   }
   ASSERT_TRUE(remove_volume(at_, file_));
-  ASSERT_TRUE(remove_volume(at_, file_)) << "again";
+  ASSERT_TRUE(remove_volume(at_, file_)) << "a second removal does nothing";
 }
 
 TEST_F(Volume, IsRemovedWithItsDirectory) {
   ASSERT_TRUE(make_volume(at_, file_, kBytes, templates_));
   ASSERT_TRUE(write_file(at_ + "/left", "left"));
-  // Removes it like the cleanup after a crash.
+  // The cleanup after a crash removes it in this way.
   ASSERT_TRUE(unmount_below(directory_.path()));
   ASSERT_TRUE(remove_all(at_));
 }

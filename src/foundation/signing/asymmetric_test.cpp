@@ -87,7 +87,7 @@ TEST(SigV4a, VerifiesRequestsSignedByTheCommonRuntime) {
     EXPECT_EQ(claim.scope.region, "");
     EXPECT_EQ(claim.session_token, one.token);
     if (claim.payload_sha256.empty()) claim.payload_sha256 = one.body_sha256;
-    // The server sets its own region in the claim; the signature contains none.
+    // The server sets its own region in the claim; a SigV4a scope has none.
     claim.scope.region = "eu-west-1";
     const auto good = verify(one.method, one.target, one.headers, claim, secret, kNow);
     EXPECT_TRUE(good) << good.error().message;
@@ -97,7 +97,7 @@ TEST(SigV4a, VerifiesRequestsSignedByTheCommonRuntime) {
     HeaderList more = one.headers;
     more.emplace_back("x-amz-copy-source", "/bucket/secret");
     EXPECT_FALSE(verify(one.method, one.target, more, claim, secret, kNow));
-    // The set of regions is signed too.
+    // The signature covers the region set.
     HeaderList elsewhere = one.headers;
     std::string target = one.target;
     for (auto& [name, value] : elsewhere)
@@ -127,7 +127,7 @@ TEST(SigV4a, RejectsMalformedClaims) {
     EXPECT_FALSE(read(head + credential + tail)) << credential;
   EXPECT_FALSE(read(head + "A/20261120/s3/aws4_request" + tail, ""));
   EXPECT_FALSE(read(head + "A/20261120/s3/aws4_request" + tail, std::string(2000, 'a')));
-  // With the region of SigV4, the region belongs to the name of the key, which then is unknown.
+  // SigV4a reads the region of a SigV4 scope as a part of the key id, which is then unknown.
   const auto with_region = read(head + "A/20261120/us-east-1/s3/aws4_request" + tail);
   EXPECT_FALSE(with_region && *with_region && (*with_region)->access_key_id == "A");
 }

@@ -12,11 +12,11 @@ namespace {
 constexpr const char* kCredentialsPort = "80";
 constexpr const char* kApiPort = "4566";
 constexpr const char* kObjectsPort = "4567";
-// SDKs connect once an hour or so, from each of a job's processes.
+// The SDKs in a job's processes connect about once an hour each.
 constexpr size_t kCredentialsConnectionsMax = 256;
 constexpr Duration kStopGrace = 100ms;
 
-// Compares two texts in a time that depends on the length of `a` only.
+// Compares two texts in constant time: the time depends only on the length of `a`.
 bool same(std::string_view a, std::string_view b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < a.size(); ++i)
@@ -25,11 +25,13 @@ bool same(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-// Returns {"http", "host:port"} for "http://host:port/path"; the default port is the scheme's.
 struct Authority {
   std::string scheme;
-  std::string address;
+  std::string address;  // "host:port"
 };
+
+// Parses a URL: returns {"http", "host:port"} for "http://host:port/path". The default port is the
+// scheme's; a text without a scheme is an address for http.
 Authority authority_of(const std::string& url) {
   const size_t colon = url.find("://");
   if (colon == std::string::npos) return {"http", url};
@@ -133,7 +135,7 @@ class OpenEndpoints final : public Endpoints {
   const std::string path_, token_;
   CredentialsHandler handler_;
   contract::EndpointConfig config_;
-  // Written by the thread of listeners_, which ends before they do.
+  // These are set by the thread of listeners_, which is declared last and ends first.
   std::unique_ptr<net::HttpServer> credentials_;
   std::unique_ptr<networks::TcpRelay> api_, objects_;
   std::unique_ptr<net::LazyListeners> listeners_;

@@ -3,8 +3,8 @@
 //
 // CLOCK_MONOTONIC stops while a machine is suspended, but continues while a virtual machine is
 // paused or a container is frozen. Such a gap counts as kUnseenTimeMax at most (docs/decisions/32),
-// so a pause does not reach a deadline early. In return the loop must poll often: while there is a
-// deadline, poll_timeout() is at most kPollTimeoutMax.
+// so that no deadline expires because of a pause. The loop must therefore read the clock often:
+// while there is a deadline, poll_timeout() is at most kPollTimeoutMax.
 //
 // Threads: confined to one. Errors: none. Lifetime: the clock outlives it.
 #pragma once
@@ -26,8 +26,10 @@ class LoopTime {
 
   explicit LoopTime(Clock& clock) : time_(clock, kUnseenTimeMax) {}
 
+  // Returns the counted time since an arbitrary zero.
   Time now() { return time_.now(); }
-  // Returns the timeout for poll() in milliseconds, or -1 (no timeout) if there is no deadline.
+  // Returns the timeout for poll() in milliseconds: 0 once `due` has passed, at most
+  // kPollTimeoutMax, and -1 (no timeout) without a deadline.
   int poll_timeout(std::optional<Time> due) {
     if (!due) return -1;
     const auto left = std::chrono::ceil<Duration>(*due - now());

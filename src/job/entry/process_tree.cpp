@@ -11,15 +11,15 @@ namespace trainyard::entry {
 namespace {
 
 constexpr size_t kStatBytesMax = 4096;          // of /proc/PID/stat and status
-constexpr size_t kArgumentsBytesMax = 2 << 20;  // the kernel's limit, except for one long argument
-constexpr int kWrappersMax = 64;                // on one path down the tree
+constexpr size_t kArgumentsBytesMax = 2 << 20;  // the kernel's limit with the usual stack of 8 MiB
+constexpr int kWrappersMax = 64;                // processes on one path down the tree
 
 std::string file_of(pid_t process, const char* name, size_t bytes_max) {
   auto text = os::read_file("/proc/" + std::to_string(process) + "/" + name, bytes_max);
   return text ? *std::move(text) : "";
 }
 
-// Returns 0 when the process has ended.
+// Returns the parent's process ID, or 0 if the process has ended.
 pid_t parent_of(pid_t process) {
   // "17 (a name) S 1 ..": names may have brackets and spaces.
   const std::string stat = file_of(process, "stat", kStatBytesMax);
@@ -30,6 +30,7 @@ pid_t parent_of(pid_t process) {
   return parent ? static_cast<pid_t>(*parent) : 0;
 }
 
+// Returns true if the process has a handler for the signal (SigCgt in its status).
 bool handles(pid_t process, int signal) {
   const std::string status = file_of(process, "status", kStatBytesMax);
   constexpr std::string_view kCaught = "\nSigCgt:\t";

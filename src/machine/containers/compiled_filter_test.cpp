@@ -22,7 +22,7 @@ class CompiledFilters : public testing::Test {
   std::string container() const { return "filter-test-" + std::to_string(::getpid()); }
   std::string programs() const { return directory_.path() + "/filters"; }
   CompiledFilter of(const Json& filter) const { return {filter, runtime_, programs()}; }
-  // Writes the files that the runtime leaves of a container.
+  // Writes the compiled filter of a container, as the runtime does.
   bool compile(const std::string& program) const {
     const std::string state = runtime_root() + "/" + container();
     return os::make_directories(state, 0700) &&
@@ -42,7 +42,7 @@ TEST_F(CompiledFilters, AreCachedPerFilter) {
   EXPECT_EQ(of({{"a", 2}}).read(), "");
 }
 
-TEST_F(CompiledFilters, AreCompiledAgainByAnotherRuntime) {
+TEST_F(CompiledFilters, AreCompiledAgainForAnotherRuntime) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   ASSERT_TRUE(compile(kProgram));
   of({}).store(container());
@@ -63,7 +63,7 @@ TEST_F(CompiledFilters, AreNotReadIfOtherUsersCouldWriteThem) {
   EXPECT_EQ(of({}).read(), "");
 }
 
-TEST_F(CompiledFilters, MustBeWholeInstructions) {
+TEST_F(CompiledFilters, AreRejectedIfEmptyTruncatedOrTooLong) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   for (const std::string& program :
        {std::string(), std::string(7, 'p'), std::string(8 * 4097, 'p')}) {
@@ -73,7 +73,7 @@ TEST_F(CompiledFilters, MustBeWholeInstructions) {
   }
 }
 
-TEST_F(CompiledFilters, OfEarlierRuntimesAreRemoved) {
+TEST_F(CompiledFilters, AreAllRemovedAtTheirLimit) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   ASSERT_TRUE(compile(kProgram));
   for (int number = 0; number < 40; ++number) {

@@ -1,8 +1,9 @@
-// LocalSystem is the local launcher's interface to networks, firewalls, containers and mounts of
-// its machine, so that tests and sim/ can fail or end the launcher between any two steps.
+// LocalSystem is the local launcher's interface to the networks, firewalls, containers and mounts
+// of its machine. Tests and sim/ implement it to inject faults, or to end the launcher, between any
+// two steps.
 //
-// Threads: callable from anywhere. Errors: as the functions of networks, containers and os that
-// have the same names.
+// Threads: callable from anywhere. Errors: those of the functions of networks, containers and os
+// that have the same names.
 #pragma once
 
 #include <memory>
@@ -25,8 +26,8 @@ class LocalSystem {
   // Returns the path with all links resolved.
   virtual Result<std::string> resolve(const std::string& path) = 0;
 
-  // Locks the choice of networks against other servers of this machine, until the result is
-  // destroyed.
+  // Keeps other servers of this machine from choosing networks, until the result is destroyed.
+  // Errors: conflict, if another server holds the lock for too long.
   virtual Result<std::shared_ptr<void>> lock_networks(const std::string& run_directory) = 0;
   virtual Result<std::vector<networks::Subnet>> networks_in_use() = 0;
   virtual Result<std::vector<os::File>> make_network(const networks::PrivateNetwork& network) = 0;
@@ -37,7 +38,7 @@ class LocalSystem {
   virtual Result<void> remove_links(const std::vector<std::string>& names) = 0;
   virtual Result<void> remove_namespace_file(const std::string& path) = 0;
 
-  // Returns true if this machine supports firewall tables.
+  // Returns true if this machine has the program nft.
   virtual bool has_firewall() = 0;
   virtual Result<void> make_firewall(const networks::DirectFirewall& firewall) = 0;
   virtual bool has_firewall_table(const std::string& name) = 0;
@@ -58,11 +59,12 @@ struct LocalParts {
   Files& files;
   os::Processes& processes;
   LocalSystem& system;
-  // True: threads of the launcher remove networks; false: work() of stepped_launcher.hpp does.
+  // True: the launcher removes networks on its own threads. False: work() of stepped_launcher.hpp
+  // removes them.
   bool own_threads = true;
 };
 
-// The parts of this machine. They live as long as the program.
+// Returns the parts of this machine, which live as long as the program.
 LocalParts machine_parts();
 
 }  // namespace trainyard::launch

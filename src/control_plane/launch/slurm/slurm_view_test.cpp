@@ -12,7 +12,8 @@
 namespace trainyard::launch {
 namespace {
 
-// Answers when the test lets it. Outlives the views.
+// SlowSlurm answers a query once the test allows it. It outlives the views, which own clients of
+// it.
 class SlowSlurm {
  public:
   class Client final : public Slurm {
@@ -35,7 +36,7 @@ class SlowSlurm {
     change();
     changed_.notify_all();
   }
-  // Waits until a query waits for its answer.
+  // Waits until a query is in progress. Returns false if there is none within 60 s.
   bool is_queried() {
     MutexLock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(60), [this] { return queried_; });
@@ -81,7 +82,7 @@ class SlurmViewTest : public testing::Test {
   SlowSlurm slurm_;
 };
 
-TEST_F(SlurmViewTest, AnswersSoonWhileSlurmDoesNot) {
+TEST_F(SlurmViewTest, ReturnsItsLastAnswerWhileSlurmDoesNotAnswer) {
   const auto view = this->view();
   slurm_.set([this] {
     slurm_.open_ = false;
@@ -95,7 +96,7 @@ TEST_F(SlurmViewTest, AnswersSoonWhileSlurmDoesNot) {
   EXPECT_TRUE(eventually([&] { return view->query_now()->jobs.size() == 3; }));
 }
 
-TEST_F(SlurmViewTest, CountsASlowAnswerAsNone) {
+TEST_F(SlurmViewTest, CountsASlowQueryAsUnanswered) {
   const auto view = this->view();
   slurm_.set([this] { slurm_.open_ = false; });
   (void)view->query_now();
@@ -115,7 +116,7 @@ TEST_F(SlurmViewTest, ReturnsTheCurrentState) {
   }
 }
 
-TEST_F(SlurmViewTest, KeepsItsAnswerOverAFailure) {
+TEST_F(SlurmViewTest, KeepsItsAnswerAfterAFailure) {
   slurm_.jobs_ = 2;
   const auto view = this->view();
   slurm_.set([this] { slurm_.failure_ = "slurmctld does not answer"; });

@@ -15,14 +15,14 @@ Result<UnixUser> find_known(const std::string& name) {
   return found->second;
 }
 
-TEST(UnixUsers, AreTheAccountsOfTheTable) {
+TEST(UnixUsers, MapPrincipalsToAccounts) {
   const auto users = resolve_unix_users({{{"ana", "alice"}, {"*", "alice"}}, {}}, find_known);
   ASSERT_TRUE(users) << users.error().message;
   EXPECT_EQ(users->at("ana"), (UnixUser{"alice", 1001, 100}));
   EXPECT_EQ(users->at("*").user_id, 1001u);
 }
 
-TEST(UnixUsers, AreNeverSystemAccountsUnlessTheseAreListed) {
+TEST(UnixUsers, RejectSystemAccountsThatAreNotListed) {
   for (const char* name : {"root", "munge", "nobody"}) {
     const auto refused = resolve_unix_users({{{"ana", name}}, {}}, find_known);
     ASSERT_FALSE(refused) << name;
@@ -34,7 +34,7 @@ TEST(UnixUsers, AreNeverSystemAccountsUnlessTheseAreListed) {
   EXPECT_FALSE(resolve_unix_users({{{"ana", "root"}}, {"munge"}}, find_known));
 }
 
-TEST(UnixUsers, AreNotUnknownAccountsOrOptions) {
+TEST(UnixUsers, RejectUnknownAccountsAndInvalidNames) {
   EXPECT_EQ(resolve_unix_users({{{"ana", "bob"}}, {}}, find_known).error().kind, Kind::not_found);
   for (const char* name : {"", "-u", "a b", "a,b", "0", "a/b", "a\nb", "alice*",
                            "a234567890123456789012345678901234"}) {
