@@ -109,20 +109,20 @@ Result<QuotaShare::Strategy> parse_strategy(std::string_view text) {
   return kStrategies.parse(text);
 }
 
-Result<ConsumableResource> updated(ConsumableResource present, const ConsumableResource& change) {
+Result<ConsumableResource> updated(ConsumableResource current, const ConsumableResource& change) {
   if (!change.token.empty()) {
-    if (std::ranges::find(present.tokens, change.token) != present.tokens.end()) return present;
-    if (present.tokens.size() == kUpdateTokensKept) present.tokens.erase(present.tokens.begin());
-    present.tokens.push_back(change.token);
+    if (std::ranges::find(current.tokens, change.token) != current.tokens.end()) return current;
+    if (current.tokens.size() == kUpdateTokensKept) current.tokens.erase(current.tokens.begin());
+    current.tokens.push_back(change.token);
   }
-  present.total = change.set.value_or(present.total);
-  const auto sum = checked_add<int64_t>(present.total, change.add);
+  current.total = change.set.value_or(current.total);
+  const auto sum = checked_add<int64_t>(current.total, change.add);
   if (!sum || *sum < 0 || *sum > kCountedMax)
-    return invalid("the consumable resource " + present.key.name + " has " +
-                   std::to_string(present.total) + ", which " + std::to_string(change.add) +
-                   " cannot be added to");
-  present.total = *sum;
-  return present;
+    return invalid("invalid quantity " + std::to_string(change.add) + " to add to the " +
+                   std::to_string(current.total) + " of the consumable resource " +
+                   current.key.name + ": the total must be 0 to " + std::to_string(kCountedMax));
+  current.total = *sum;
+  return current;
 }
 
 Result<void> check_weights(const std::vector<ShareWeight>& weights) {

@@ -1,5 +1,5 @@
-// Describes how jobs of AWS Batch share a queue, and which other resources they need: scheduling
-// policies, quota shares, consumable resources, service environments. Queues are in catalog.hpp.
+// Defines the resources of AWS Batch by which jobs share a queue: scheduling policies, quota
+// shares, consumable resources and service environments. Queues are in catalog.hpp.
 //
 // The member `request` of a resource is the client's request, with the members of AWS Batch;
 // Describe returns it.
@@ -20,15 +20,15 @@
 
 namespace trainyard::batch {
 
-// The weight of a share, or of all shares that begin with a text ("UserA*"). Lower weights get
-// more: a share of weight 0.125 gets eight times the capacity of one of weight 1.
+// The weight of a share, or of all shares that begin with a prefix ("UserA*"). A lower weight means
+// more capacity: a share of weight 0.125 gets eight times the capacity of a share of weight 1.
 struct ShareWeight {
   std::string pattern;
   double weight = 1;
 };
 
-// Decides how the jobs of a queue share its capacity. Without a policy they start in the order of
-// submission.
+// Specifies how the jobs of a queue share its capacity. Jobs of a queue without a policy start in
+// the order of submission.
 struct SchedulingPolicy {
   domain::JobKey key;
   enum class Kind { fair_share, quota_shares } kind = Kind::fair_share;
@@ -39,19 +39,20 @@ struct SchedulingPolicy {
   std::vector<ShareWeight> weights;
   Json request = Json::object();
 
-  // 1 for shares without a weight.
+  // Returns the weight of the first pattern that matches the share; 1 if none does.
   double weight_of(std::string_view share) const;
-  int64_t decay() const;
+  int64_t decay() const;  // in seconds, with the default
 };
 
-// A number of units: "NUM_INSTANCES", or an instance type.
+// Limits how many units are used at a time. The unit is "NUM_INSTANCES" (instances of any type) or
+// an instance type.
 struct CapacityLimit {
   std::string unit;
   int64_t capacity = 0;
 };
 inline constexpr std::string_view kInstancesUnit = "NUM_INSTANCES";
 
-// Limits the instances for which the training jobs of queues may be scheduled at once.
+// Limits the instances that the training jobs of its queues may use at a time.
 struct ServiceEnvironment {
   domain::JobKey key;
   bool enabled = true;
@@ -59,7 +60,7 @@ struct ServiceEnvironment {
   Json request = Json::object();
 };
 
-// A part of a queue with a capacity of its own. The name in its key is "QUEUE/SHARE".
+// A part of a queue with its own capacity. The name in its key is "QUEUE/SHARE".
 struct QuotaShare {
   domain::JobKey key;
   bool enabled = true;  // accepts new jobs
@@ -82,10 +83,10 @@ struct ConsumableResource {
   bool replenishable = true;  // true: attempts return it when they end; false: they use it up
   int64_t total = 0;          // if not replenishable: the remaining quantity
   Instant created;
-  // The tokens of the last updates, by which repeated updates are recognised.
+  // The client tokens of the last updates, by which a repeated update is recognised.
   std::vector<std::string> tokens = {};
 
-  // The change in an update; not stored.
+  // The change that an update requests: first `set`, then `add`. Not stored.
   std::optional<int64_t> set = {};
   int64_t add = 0;
   std::string token = {};
@@ -108,9 +109,9 @@ inline constexpr size_t kUpdateTokensKept = 64;
 std::string_view to_string(QuotaShare::Strategy);  // "LEND_AND_BORROW"
 Result<QuotaShare::Strategy> parse_strategy(std::string_view);
 
-// Returns the resource after an update. Errors: invalid, if the total would be negative or above
-// its limit.
-Result<ConsumableResource> updated(ConsumableResource present, const ConsumableResource& change);
+// Returns the resource after an update; an update whose token was applied before changes nothing.
+// Errors: invalid, if the total would be negative or above its limit.
+Result<ConsumableResource> updated(ConsumableResource current, const ConsumableResource& change);
 
 // Checks that no share matches two weights. Errors: invalid, naming both.
 Result<void> check_weights(const std::vector<ShareWeight>& weights);

@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kGroups = 8;  // groups of 16 bits in an IPv6 address
 
-// Parses a decimal number without sign or leading zero (which some parsers treat as octal).
+// Parses a decimal number from 0 to `max`, without a sign or a leading zero (which some parsers
+// treat as octal).
 std::optional<unsigned> decimal(std::string_view text, unsigned max) {
   if (text.empty() || text.size() > 3 || (text[0] == '0' && text.size() > 1)) return std::nullopt;
   unsigned value = 0;
@@ -88,10 +89,12 @@ IpAddress unmapped(const IpAddress& address) {
   return v4;
 }
 
-// Parses an address without unmapping it.
+// Parses an address as it is written: an IPv4 address that is mapped into IPv6 stays IPv6.
 Result<IpAddress> parse_written(std::string_view text) {
   const auto found = text.find(':') == std::string_view::npos ? parse_v4(text) : parse_v6(text);
-  if (!found) return invalid("invalid IP address: '" + shorten(text, 60) + "'");
+  if (!found)
+    return invalid("invalid IP address '" + shorten(text, 60) +
+                   "'; expected one like 192.0.2.1 or 2001:db8::1");
   return *found;
 }
 
@@ -109,7 +112,9 @@ Result<IpRange> parse_ip_range(std::string_view text) {
   range.prefix_bits = bits_max;
   if (slash != std::string_view::npos) {
     const auto bits = decimal(text.substr(slash + 1), bits_max);
-    if (!bits) return invalid("invalid prefix length: '" + shorten(text, 60) + "'");
+    if (!bits)
+      return invalid("invalid prefix length in '" + shorten(text, 60) + "': it must be 0 to " +
+                     std::to_string(bits_max));
     range.prefix_bits = *bits;
   }
   if (is_mapped(range.first) && range.prefix_bits >= kMappedBits)

@@ -5,7 +5,7 @@
 namespace trainyard::policy {
 namespace {
 
-TEST(IpRange, Contains) {
+TEST(IpRange, ContainsTheAddressesOfItsPrefix) {
   const struct {
     const char *range, *address;
     bool contains;
@@ -36,7 +36,7 @@ TEST(IpRange, Contains) {
   }
 }
 
-TEST(IpRange, RefusesInvalidAddresses) {
+TEST(IpRange, RejectsInvalidAddresses) {
   for (const char* text : {"",
                            "1",
                            "1.2.3",
@@ -60,6 +60,8 @@ TEST(IpRange, RefusesInvalidAddresses) {
                            "::/129",
                            "fe80::1%eth0"})
     EXPECT_FALSE(parse_ip_range(text)) << text;
+  EXPECT_EQ(parse_ip_range("1.2.3.4/33").error().message,
+            "invalid prefix length in '1.2.3.4/33': it must be 0 to 32");
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ void append_double(std::string& out, unsigned field, double value) {
 }
 
 Error malformed() {
-  return invalid("malformed WriteRequest: a field is truncated or has an unknown type");
+  return invalid(
+      "malformed WriteRequest: a field is truncated, or its number or wire type is invalid");
 }
 
 // A Field is one field of a message: a number or bytes.
@@ -47,7 +48,7 @@ std::optional<uint64_t> take_fixed(std::string_view& message, size_t count) {
   return value;
 }
 
-// Removes the next field. Returns nullopt if it is malformed.
+// Removes the next field from the message and returns it; nullopt if it is malformed.
 std::optional<Field> take_field(std::string_view& message) {
   const auto tag = take_varint(message);
   if (!tag) return std::nullopt;
@@ -67,7 +68,8 @@ std::optional<Field> take_field(std::string_view& message) {
   return field;
 }
 
-// Calls `read` with each field of a message. Errors: those of `read`; invalid.
+// Calls `read` with each field of a message. Errors: those of `read`; invalid, if a field is
+// malformed.
 template <class Read>
 Result<void> each_field(std::string_view message, const Read& read) {
   while (!message.empty()) {
