@@ -24,21 +24,22 @@
 namespace trainyard::mount {
 namespace {
 
-// The limit of requests that are served at once; further ones wait in the kernel.
+// Requests that are served at a time; further ones wait in the kernel.
 constexpr size_t kThreads = 16;
-// The limit of blocks that are fetched ahead of a reader in order. Starts with one block and
-// doubles with each block.
+// The largest window of blocks that are fetched ahead of a sequential reader. The window starts
+// with one block and doubles with each block that is read.
 constexpr uint64_t kAheadBlocksMax = 4;
-// The limit of lines about failed reads, since a program may ignore errors and retry forever.
+// Lines about failed reads, which are limited since a program may ignore errors and retry forever.
 constexpr size_t kLinesMax = 1000;
 // The names and versions of a mount never change.
 constexpr double kValidSeconds = 1e6;
 constexpr uint64_t kStatBytes = 512;  // the unit of st_blocks
 
+// A Reading is the state of one open file.
 struct Reading {
   uint64_t next = 0;             // the block that follows the last one read
-  uint64_t ahead = 0;            // blocks ahead
-  uint64_t requested_up_to = 0;  // blocks below it were requested
+  uint64_t ahead = 0;            // the window: blocks to fetch ahead
+  uint64_t requested_up_to = 0;  // blocks below this one were requested
 };
 
 class Fuse final : public ReadOnlyMount {
@@ -138,9 +139,9 @@ Result<void> Fuse::start(const std::string& directory) {
   fuse_args args = FUSE_ARGS_INIT(int(arguments.size()), arguments.data());
   session_ = libfuse().fuse_session_new(&args, &kOperations, sizeof kOperations, this);
   libfuse().fuse_opt_free_args(&args);
-  if (session_ == nullptr) return unavailable("a FUSE session cannot be made");
+  if (session_ == nullptr) return unavailable("cannot create a FUSE session");
   if (libfuse().fuse_session_mount(session_, directory.c_str()) != 0)
-    return unavailable("a FUSE file system cannot be mounted");
+    return unavailable("cannot mount a FUSE file system at " + directory);
   mounted_ = true;
   const int device = libfuse().fuse_session_fd(session_);
   end_ = os::File(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -166,7 +167,7 @@ void Fuse::answer() {
   while (libfuse().fuse_session_exited(session_) == 0) {
     if (::poll(files.data(), files.size(), -1) < 0 && errno != EINTR) break;
     if (files[1].revents != 0) break;
-    // Another thread may have taken the request: EAGAIN. The device ends with the mount: 0.
+    // EAGAIN: another thread has taken the request. 0: the file system was unmounted.
     const int got = libfuse().fuse_session_receive_buf(session_, &buffer);
     if (got == -EAGAIN || got == -EINTR) continue;
     if (got <= 0) break;
@@ -239,8 +240,9 @@ void Fuse::release(fuse_req_t request, fuse_file_info* file) {
   libfuse().fuse_reply_err(request, 0);
 }
 
-// Fetches blocks ahead. The window starts at the first block of a file, and is reset when a reader
-// leaves the order.
+// Fetches the blocks after `block` in advance if the file is read sequentially. A file is expected
+// to be read from its first block; a read out of order closes the window until the next block in
+// order is read.
 void Fuse::read_ahead(const MountedObject& object, uint64_t block, uint64_t handle) {
   const uint64_t blocks = (object.bytes + cache::kBlockBytes - 1) / cache::kBlockBytes;
   uint64_t from = 0, to = 0;

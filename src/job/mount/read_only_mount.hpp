@@ -1,14 +1,15 @@
-// Mounts a tree of names as a read-only FUSE file system. The bytes come from a BlockSource as they
-// are read.
+// Mounts a tree of names as a read-only FUSE file system. The content of a file is fetched from a
+// BlockSource when it is read.
 //
-// If a file is read in order, blocks are fetched ahead, more with each block. The kernel caches
-// what was read, since a mounted version never changes. The job's log has a line with the reason
-// for each read that fails.
+// While a file is read sequentially, the next blocks are fetched in advance: one at first, and up
+// to four. The kernel caches what was read, since a mounted version never changes. Reads that fail
+// are reported in the job's log with the reason; equal lines are printed once, and the number of
+// lines is limited.
 //
-// Threads: made and destroyed by one thread. It serves the kernel's requests on threads of its own,
-// so its owner may use the mounted files. The mount ends with this object or its process; then
-// readers get ENOTCONN.
-// Errors: unavailable: FUSE cannot be used here.
+// Threads: made and destroyed by one thread; set_owner() and tree() are callable from anywhere. It
+// serves the kernel's requests on its own threads, so its owner may use the mounted files. The
+// mount ends with this object or its process; then readers get ENOTCONN.
+// Errors: unavailable, if FUSE cannot be used here; those of making the directory.
 // Lifetime: the source outlives it.
 #pragma once
 
@@ -29,7 +30,8 @@ struct MountModes {
 
 class ReadOnlyMount {
  public:
-  // Makes `directory` and mounts there. `name`: the name of the mount in lines of the log.
+  // Makes `directory` and mounts there. `name`: the name of the mount in the job's log. `say`:
+  // prints a line to that log.
   static Result<std::unique_ptr<ReadOnlyMount>> make(const std::string& directory,
                                                      const std::string& name, NameTree tree,
                                                      BlockSource& source, BlockSource::Say say,
