@@ -29,7 +29,7 @@ class Net(nn.Module):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Two spirals with smdistributed.dataparallel")
-    parser.add_argument("--batch-size", type=int, default=100, help="of all ranks together")
+    parser.add_argument("--batch-size", type=int, default=100, help="total of all ranks")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--lr", type=float, default=0.01)
     parser.add_argument("--seed", type=int, default=1)

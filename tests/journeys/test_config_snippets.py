@@ -1,5 +1,5 @@
-"""Tests the snippets of the documents that are configurations of the server, or parts of one: each
-is read as by `trainyard doctor --config`."""
+"""Tests that `trainyard doctor --config` accepts each snippet of the documents that is a
+configuration of the server, or a part of one."""
 
 import pathlib
 import subprocess
@@ -11,7 +11,7 @@ from tests.journeys import documents
 from tests.journeys.documents import Block
 
 DOCTOR_SECONDS_MAX = 120
-# Files that the snippets name: they lie next to the config.
+# Files that the snippets name, which are written next to the config.
 FILES = {
     "alice.json": '{"Version": "2012-10-17", "Statement": []}',
     "team-data.json": '{"Version": "2012-10-17", "Statement": []}',
@@ -27,7 +27,7 @@ FILES = {
     "mimir.headers": "X-Scope-OrgID: team",
     "collector.headers": "dd-api-key: secret",
 }
-# Keys by which other files are known: jobs and campaigns.
+# Beginnings of lines that occur only in other files: of jobs and campaigns.
 OTHERS = ("image = ", "training_job", "[watch]", "[[watch]]")
 
 
@@ -62,6 +62,6 @@ def test_a_config_in_the_documents_is_accepted(block: Block, tmp_path: pathlib.P
         timeout=DOCTOR_SECONDS_MAX,
         check=True,
     )
-    # Warnings are about this machine, which is not the example's.
+    # Warnings are accepted: they depend on the machine, and this one is not the example's.
     findings = [line.split() for line in done.stdout.splitlines() if " config " in line]
     assert findings and all(state != "missing" for state, *_ in findings), done.stdout

@@ -1,5 +1,5 @@
-"""Tests the README, from its first command to its last, with the SageMaker SDKs that its snippets
-name."""
+"""Runs the commands and snippets of the README from the first to the last, with the SageMaker SDKs
+that the snippets name."""
 
 import pathlib
 import re
@@ -10,7 +10,7 @@ from tests.journeys import documents
 RUN = documents.Run(
     skipped={
         "./yard demo": "the suite `example` runs it",
-        "./yard test": "this test is a part of it",
+        "./yard test": "it would run this test again",
         "./yard build": "./yard test has built the programs",
         "build/trainyard shell": "needs a running host and a terminal: tests/system/test_shell.py",
     },
@@ -18,7 +18,7 @@ RUN = documents.Run(
 
 
 def test_the_readme_runs_as_it_is_printed(tmp_path: pathlib.Path) -> None:
-    # It downloads the digits once, which the network of the page could not.
+    # Downloads the digits in advance: the page runs in a network namespace without a connection.
     subprocess.run([documents.ROOT / "examples/01_digits/prepare"], check=True)
     printed = documents.run_page("README.md", tmp_path, RUN)
     assert "make_bucket: yard" in printed

@@ -1,5 +1,5 @@
-"""Starts one Kubernetes control plane with two nodes for all tests of this folder, and servers that
-use it."""
+"""Starts one Kubernetes control plane with two nodes for all tests of this folder, and the servers
+of each test module that use it."""
 
 import json
 import os
@@ -37,6 +37,7 @@ def nodes(cluster: Cluster) -> Iterator[Nodes]:
 
 
 def config_of(data: str, kubeconfig: str, more: str = "") -> str:
+    """Returns a server's config. `more`: further keys of [kubernetes]."""
     return f"""
 [server]
 allow_plain_http_from_other_machines = true
@@ -57,8 +58,8 @@ agents_listen = "{GATEWAY}:{free_port()}"
 def start(
     cluster: Cluster, nodes: Nodes, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Server]]:
-    """Returns start(more="keys of [kubernetes]"), which starts a server for this test, as the
-    service account in packaging/kubernetes/rbac.yaml."""
+    """Returns start(more="keys of [kubernetes]"), which starts a server for the tests of this
+    module, as the service account in packaging/kubernetes/rbac.yaml or with another `token`."""
     servers = []
 
     def make(more: str = "", token: str = "") -> Server:

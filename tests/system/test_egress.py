@@ -24,8 +24,8 @@ package_index = "http://10.231.7.2:8000/simple"
 
 @pytest.fixture
 def outside() -> Iterator[None]:
-    """Makes a namespace that simulates the network outside of this machine, with an HTTP server
-    that returns the client's address."""
+    """Makes a network namespace that simulates the network outside this machine. It has an HTTP
+    server that returns the client's address."""
     serve = (
         "import http.server\nclass Who(http.server.BaseHTTPRequestHandler):\n    def"
         " do_GET(self):\n        body = ('you are ' + self.client_address[0]).encode()\n       "
@@ -77,7 +77,7 @@ def test_egress_follows_the_config(start: Callable[..., Server], outside: None) 
         f"{get}; echo; grep nameserver /etc/resolv.conf; echo $http_proxy; echo $PIP_INDEX_URL; wc"
         " -c < $SSL_CERT_FILE",
     )
-    assert output[0] == f"you are {HERE}", "the machine's own address: behind NAT"
+    assert output[0] == f"you are {HERE}", "NAT replaces the job's address by the machine's"
     assert output[1:4] == [
         f"nameserver {THERE}",
         f"http://{THERE}:3128",

@@ -1,4 +1,4 @@
-"""Tests the server's own endpoints: probes, metrics for Prometheus, rate limits, the
+"""Tests the server's HTTP front end: probes, metrics for Prometheus, rate limits and the
 certificate."""
 
 import hashlib
@@ -43,7 +43,7 @@ def test_probes_and_metrics(start: Callable[..., Server]) -> None:
     assert get(server.listen, "/healthz") == (200, "ok\n")
     assert get(server.listen, "/readyz") == (200, "ok\n")
     assert get(metrics, "/healthz") == (200, "ok\n")
-    assert get(server.listen, "/metrics")[0] == 403, "jobs reach this port"
+    assert get(server.listen, "/metrics")[0] == 403, "jobs can reach this port"
     assert get(metrics, "/")[0] == 404
 
     listed = (
@@ -55,7 +55,7 @@ def test_probes_and_metrics(start: Callable[..., Server]) -> None:
         sagemaker.list_training_jobs()
     s3.create_bucket(Bucket="healthz")
     assert s3.list_objects_v2(Bucket="healthz")["KeyCount"] == 0, (
-        "a signed request of that path is S3's"
+        "a signed request for this path goes to S3"
     )
     status, text = get(metrics, "/metrics")
     assert status == 200
@@ -89,7 +89,7 @@ def test_rate_limits_apply_per_user_and_can_be_reloaded(start: Callable[..., Ser
         for user in ("ALICE", "BOB")
     )
     keys += '\n[[user]]\nname = "BOB"\npolicies = ["ReadOnlyAccess"]\n'
-    # three requests, then none for a long time
+    # Allows three requests, and the next one after 1000 s.
     slow = keys + "\n[rate_limits]\nreads_per_second = 0.001\nburst_seconds = 3000.0\n"
     server = start(slow)
     alice = server.boto(
@@ -164,12 +164,12 @@ def test_a_certificate_is_renewed_before_its_expiry_without_a_restart(
         with connect(server) as now:
             return served_certificate(now) != first
 
-    wait_for(renewed, "a new certificate")
+    wait_for(renewed, "the new certificate")
     end = subprocess.run(
         ["openssl", "x509", "-noout", "-checkend", str(300 * 86400), "-in", "server.pem"],
         cwd=tls,
         check=False,
     )
-    assert end.returncode == 0, "it lasts for most of a year"
+    assert end.returncode == 0, "the new certificate is valid for most of a year"
     before.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
     assert before.recv(1 << 16).startswith(b"HTTP/1.1 200 "), "an open connection is still served"

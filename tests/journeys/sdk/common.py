@@ -1,7 +1,7 @@
-"""Has helpers for the programs of both SDKs: features, their outcomes, and waits for jobs.
+"""Registers and runs the features of an SDK for the programs of both SDKs, and waits for jobs.
 
-A feature is a function that uses it with the SDK and returns the outcome. The last line that a
-program prints has all outcomes, as JSON."""
+Each feature has a function that uses it through the SDK and returns the outcome. The last line that
+a program prints contains all outcomes, as JSON."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from tests import json_schemas
 
 json_schemas.validate_once()
 
-# "works", "no effect", "refused", "fails", "silently ignored" or "crashes"; text
+# (kind, text). The kind is "works", "no effect", "refused", "fails", "silently ignored" or
+# "crashes".
 Outcome = tuple[str, str]
 FEATURES: dict[str, Callable[[], Outcome | None]] = {}
 
-AT_A_TIME = 6  # features; most of them wait for their jobs
+AT_A_TIME = 6  # features that run in parallel; most of them wait for their jobs
 POLL_SECONDS = 0.2
 JOB_SECONDS_MAX = 120
 LOG_GROUP = "/aws/sagemaker/TrainingJobs"
@@ -37,8 +38,8 @@ ROLE = "arn:aws:iam::123456789012:role/trainer"
 IMAGE = "trainyard/host"
 IMAGE_WITH_SDK = "with-sdk"  # tests/journeys/features.py
 NO_EFFECT = " has no effect here: "
-# Lines of a job about its host, which the server made: the wire below an encrypted network, and
-# the egress that an isolated one does not have.
+# Shell commands with which a job prints properties of its host's network: whether it is encrypted
+# (wire0 carries the datagrams of the tunnel), and whether it has a default route.
 SHOW_WIRES = "grep -q wire0: /proc/net/dev && echo encrypted || echo plain"
 SHOW_ISOLATION = (
     "grep -q '^[^[:space:]]*[[:space:]]00000000' /proc/net/route && echo connected || echo isolated"
@@ -46,8 +47,7 @@ SHOW_ISOLATION = (
 
 
 def feature(name: str) -> Callable[[Callable[[], Outcome | None]], None]:
-    """Registers a function that uses a feature. A function without a result means that the feature
-    works."""
+    """Registers a function that uses a feature. If the function returns None, the feature works."""
 
     def add(function: Callable[[], Outcome | None]) -> None:
         assert name not in FEATURES, name
@@ -65,7 +65,8 @@ def base_name() -> str:
     return f"f{next(NUMBERS)}"
 
 
-# boto's sessions and the SDK's are of one thread. Making them takes longer than most features.
+# Each thread has its own sessions of boto and of the SDK, which are not thread-safe. They are
+# reused because making one takes longer than most features.
 OF_THREAD = threading.local()
 
 
@@ -99,7 +100,8 @@ def finish(name: str, status: str = "Completed") -> dict[str, Any]:
 
 
 def upload_data(bucket: str) -> str:
-    """Uploads four small objects, of which data.manifest names two; returns their URI."""
+    """Uploads four small objects, and data.manifest, which names two of them. Returns the objects'
+    S3 prefix."""
     s3 = client("s3")
     for number in range(4):
         s3.put_object(Bucket=bucket, Key=f"data/part-{number}", Body=f"row {number}\n".encode())
@@ -112,7 +114,7 @@ def upload_data(bucket: str) -> str:
 
 
 def printed_by(call: Callable[[], object]) -> str:
-    """Returns the SDK's output and log during a call, in which other features may print as well."""
+    """Returns the SDK's output and log during a call. Output of other features may be among it."""
     text = io.StringIO()
     handler = logging.StreamHandler(text)
     root = logging.getLogger()
@@ -137,7 +139,7 @@ def check_spot(name: str) -> None:
 
 
 def wait_for_pool(name: str, status: str) -> None:
-    """Waits until the job's warm pool has that status."""
+    """Waits until the job's warm pool has the status `status`."""
     end = time.monotonic() + JOB_SECONDS_MAX
     while True:
         job = client("sagemaker").describe_training_job(TrainingJobName=name)
@@ -148,7 +150,7 @@ def wait_for_pool(name: str, status: str) -> None:
 
 
 def final_metric(name: str) -> float:
-    """Waits for the final metric of an ended job, its only one, and returns the value."""
+    """Waits for the final metric of an ended job, which must have only one. Returns the value."""
     end = time.monotonic() + JOB_SECONDS_MAX
     while True:
         job = client("sagemaker").describe_training_job(TrainingJobName=name)
@@ -160,7 +162,7 @@ def final_metric(name: str) -> float:
 
 
 def make_training_queue(name: str) -> None:
-    """Makes a queue of AWS Batch for training jobs."""
+    """Creates a job queue of AWS Batch for training jobs."""
     batch = client("batch")
     batch.create_service_environment(
         serviceEnvironmentName=name, serviceEnvironmentType="SAGEMAKER_TRAINING",
@@ -192,7 +194,8 @@ def model_files(uri: str) -> dict[str, str]:
 
 
 def notes(name: str, *members: str) -> Outcome:
-    """Returns the lines in the job's log that report that `members` have no effect."""
+    """Waits for a job. Returns "no effect" if its log reports that each of `members` has no effect,
+    and "silently ignored" if it does not."""
     finish(name)
     printed = [line for line in log_lines(name) if NO_EFFECT in line]
     missing = [
@@ -206,6 +209,7 @@ def notes(name: str, *members: str) -> Outcome:
 
 
 def refused(call: Callable[[], object]) -> Outcome:
+    """Returns the outcome of a call that the server must reject."""
     return raised(call, "refused")
 
 
