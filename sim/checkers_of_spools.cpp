@@ -1,4 +1,5 @@
-// Checks the reports of agents: facts, which pass through their spools, and log lines.
+// Checks what the server receives from agents: facts, which pass through the agents' spools, and
+// log lines.
 #include "sim/checkers.hpp"
 #include "wire/codec.hpp"
 
@@ -66,10 +67,10 @@ void Checkers::spool_found(AttemptId attempt, HostIndex host,
         of + "has a fact " + std::to_string(i + 1) + " that the agent never reported");
   }
   World::check(power_lost || facts.size() >= spool.written,
-               of + "has " + std::to_string(facts.size()) +
-                   " facts, but had reported as written: " + std::to_string(spool.written));
+               of + "has " + std::to_string(facts.size()) + " facts, but " +
+                   std::to_string(spool.written) + " were reported as written");
   if (power_lost) return;  // no agent follows, and the server may receive later facts
-  // Facts that were not written were not sent either: the next agent uses their numbers again.
+  // Facts that were not written were not sent either, so the next agent reuses their numbers.
   if (!facts.empty()) restarted_.insert({attempt, host});
   spool.reported.resize(facts.size());
   spool.written = facts.size();

@@ -1,6 +1,6 @@
-// SimulatedLauncher starts simulated agents on simulated machines. In some clusters it adds
-// machines, which start late, fail to start, or disappear, and it preempts attempts. It owns the
-// machines and the agents on them, and outlives every server.
+// SimulatedLauncher starts simulated agents on simulated machines, and preempts attempts. In some
+// clusters it also adds machines, which may start late, fail to start, or disappear. It owns the
+// machines and the agents on them, and outlives every simulated server.
 //
 // Threads: one.
 #pragma once
@@ -37,12 +37,14 @@ class SimulatedLauncher final : public Cluster {
     return {kind_};
   }
 
-  // Adds machines. Each starts after a random time, or never.
+  // Adds machines of a kind until `machines` of them exist or are starting. Each starts after a
+  // random time, or never.
   Result<void> grow(const std::string& kind, uint32_t machines) override {
     World::check(kind == kind_.name, "machines of an unknown kind are requested");
     world_.may_crash("before machines are requested");
     if (world_.fault(5)) return unavailable("not now");
-    World::check(machines <= kind_.machines_max, "more machines are requested than their maximum");
+    World::check(machines <= kind_.machines_max,
+                 "more machines are requested than the maximum of their kind");
     while (made() + kind_.coming < machines) {
       ++kind_.coming;
       world_.trace("launcher", "a machine is starting");
@@ -55,6 +57,7 @@ class SimulatedLauncher final : public Cluster {
     return {};
   }
 
+  // Removes a machine that was added. Does nothing if it does not exist.
   Result<void> shrink(const std::string& machine) override {
     world_.may_crash("before a machine is released");
     if (world_.fault(5)) return unavailable("not now");
@@ -68,7 +71,7 @@ class SimulatedLauncher final : public Cluster {
     return {};
   }
 
-  // Removes a machine that was added, with everything on it.
+  // Ends one of the added machines, with the agents on it.
   void lose_a_machine() override {
     const auto found = std::ranges::find(machines_, kind_.name, &launch::Machine::kind);
     if (found == machines_.end()) return;
@@ -97,7 +100,7 @@ class SimulatedLauncher final : public Cluster {
     }
   }
 
-  // Returns the number of added machines.
+  // Returns the number of added machines that exist.
   uint32_t made() const override {
     return uint32_t(std::ranges::count(machines_, kind_.name, &launch::Machine::kind));
   }
@@ -193,7 +196,7 @@ class SimulatedLauncher final : public Cluster {
     std::vector<std::shared_ptr<SimulatedAgent>> agents;  // shared with their pending events
     bool preempted = false;
   };
-  // Returns a live agent; nullptr when all have ended.
+  // Returns a random live agent; nullptr if all have ended.
   SimulatedAgent* some_agent() {
     std::vector<SimulatedAgent*> alive;
     for (const auto& [attempt, running] : gangs_)
