@@ -57,12 +57,13 @@ Result<std::vector<uint64_t>> decode_unsigned(const Json& list, std::string_view
   return numbers;
 }
 
+// The position of a tensor's bytes in the data.
 struct Extent {
-  uint64_t begin = 0, end = 0;  // in the data
+  uint64_t begin = 0, end = 0;
 };
 
 Result<std::pair<TensorView, Extent>> decode_tensor(const Json& entry, std::string_view data) {
-  if (!entry.is_object()) return corrupt("the entry must be an object");
+  if (!entry.is_object()) return corrupt("the entry must be a JSON object");
   TensorView tensor;
   const std::string type = TRY(string_at(entry, "dtype"));
   const auto known = kTypes.parse(type);
@@ -71,20 +72,24 @@ Result<std::pair<TensorView, Extent>> decode_tensor(const Json& entry, std::stri
   tensor.shape = TRY(decode_unsigned(entry.value("shape", Json()), "shape", kDimensionsMax));
   const auto offsets = TRY(decode_unsigned(entry.value("data_offsets", Json()), "data_offsets", 2));
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size())
-    return corrupt("data_offsets are outside the file's " + std::to_string(data.size()) +
+    return corrupt("invalid data_offsets " + dump(entry["data_offsets"]) +
+                   ": expected [begin, end] within the file's " + std::to_string(data.size()) +
                    " bytes of data");
   const auto needed = bytes_of_shape(tensor.type, tensor.shape);
   if (!needed || *needed != offsets[1] - offsets[0])
-    return corrupt("data_offsets and shape contain different numbers of bytes");
+    return corrupt("data_offsets cover " + std::to_string(offsets[1] - offsets[0]) +
+                   " bytes, but dtype and shape need " +
+                   (needed ? std::to_string(*needed) : "2^64 or more"));
   tensor.bytes = data.substr(offsets[0], offsets[1] - offsets[0]);
   return std::pair{std::move(tensor), Extent{offsets[0], offsets[1]}};
 }
 
 Result<std::map<std::string, std::string>> decode_metadata(const Json& entry) {
-  if (!entry.is_object()) return corrupt("__metadata__ must be an object of texts");
+  if (!entry.is_object()) return corrupt("__metadata__ must be a JSON object of strings");
   std::map<std::string, std::string> metadata;
   for (const auto& [name, text] : entry.items()) {
-    if (!text.is_string()) return corrupt("__metadata__." + shorten(name, 64) + " must be a text");
+    if (!text.is_string())
+      return corrupt("__metadata__." + shorten(name, 64) + " must be a string");
     metadata[name] = text.get<std::string>();
   }
   return metadata;
@@ -155,7 +160,7 @@ std::string encode(const Contents& contents) {
   }
   std::string text = dump(header);
   text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
-  CHECK(text.size() <= kHeaderBytesMax, "a header has a limit");
+  CHECK(text.size() <= kHeaderBytesMax, "the header has at most kHeaderBytesMax bytes");
   std::string bytes;
   bytes.reserve(kLengthBytes + text.size() + at);
   append_little_endian(bytes, text.size(), kLengthBytes);
@@ -175,7 +180,7 @@ Result<Contents> decode(std::string_view bytes) {
                    std::to_string(kHeaderBytesMax) + " are allowed");
   auto parsed = parse_json(bytes.substr(0, header_bytes));
   if (!parsed) return corrupt("header: " + parsed.error().message);
-  if (!parsed->is_object()) return corrupt("the header must be an object");
+  if (!parsed->is_object()) return corrupt("the header must be a JSON object");
   const std::string_view data = bytes.substr(header_bytes);
   Contents contents;
   std::vector<Extent> extents;
@@ -204,7 +209,7 @@ Result<void> save(const Contents& contents, const std::string& path) {
 Result<LoadedFile> load(const std::string& path, size_t bytes_max) {
   LoadedFile file;
   file.bytes = TRY(os::read_file(path, bytes_max));
-  // allocates on the heap, so that a move does not change the address
+  // A string of this capacity is on the heap, so a move does not change the address of its bytes.
   file.bytes.reserve(sizeof(std::string) + 1);
   file.contents = TRY(decode(file.bytes).in(path));
   return file;

@@ -5,8 +5,8 @@
 // A region is either joining or a member of a group. Members are ordered by seniority; the first
 // reachable member leads.
 //
-//             all regions are linked (or the join timeout is over): the most advanced one,
-//             then the lowest, founds
+//             all regions are linked (or the join timeout has expired): the region with most
+//             rounds, then the one with the lowest number, forms a group
 //       joining ────────────────────────────────────────────────────────────────────────► member
 //          │  ▲     a snapshot from a leader                                                │
 //          │  └─────────────────────────────────────────────────────────────────────────────┘
@@ -20,17 +20,18 @@
 //
 //   bytes of a round = 2 (members - 1) * (coded_bytes(parameters) + some 60)
 //
-// If the leader is lost, the next member leads, and all others send their offers to it again. Only
-// some members may have applied the last mean: a member that is behind gets a snapshot from the new
-// leader; a new leader that is behind joins again under the member that is ahead. So the reachable
-// regions continue from the latest round that one of them has applied.
+// If the leader is lost, the next member leads, and all others send their offers to it again. If
+// only some members have applied the last mean, a member that is behind gets a snapshot from the
+// new leader, and a new leader that is behind joins a member that is ahead. The reachable regions
+// therefore continue from the latest round that one of them has applied.
 //
 // Regions that cannot reach each other continue separately. When they are linked again, the smaller
 // group (then the one that is behind, then the one whose leader has the higher number) drops its
 // rounds and joins the other. A region that has finished keeps its result, and the others copy it.
 //
-// Threads: confined to one. Errors: none; an invalid message is answered with Refuse, and its
-// sender is removed from the members.
+// Threads: confined to one. Errors: none. A Join or an Offer that does not fit the replica is
+// answered with Refuse, and its sender is removed from the members. An Averaged that does not fit
+// makes this region join again.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,7 @@
 
 namespace trainyard::local_sgd {
 
+// A message to send to the region `to`.
 struct Outgoing {
   uint32_t to = 0;
   Message message;
@@ -52,7 +54,7 @@ struct Outgoing {
 
 class RegionGroup {
  public:
-  // Forms a group when all `regions` are linked. Requires: region < regions <= kRegionsMax.
+  // Forms a group when all `regions` regions are linked. Requires: region < regions <= kRegionsMax.
   RegionGroup(Replica& replica, uint32_t region, uint32_t regions);
 
   // -- events
@@ -61,30 +63,33 @@ class RegionGroup {
   void received(uint32_t peer, Message message);
   // Lets `regions_min` regions, including this one, form a group from now on.
   void form_with(uint32_t regions_min);
-  // Sends the state of this region again. Call it if no message has arrived for a while: messages
-  // on links that were interrupted may have crossed with changes.
+  // Sends the state of this region again. The caller calls it if no message has arrived for a
+  // while, since an interrupted link may have lost messages, or delivered them after a change.
   void resend_state();
 
   // -- actions
   // Sends the gradient of this region for the next round. Requires: is_member() and not offering().
   void offer(Offer own);
-  // Declares that the last round is over and no offers follow.
+  // Declares that this region has finished its last round and sends no more offers.
   void finish();
 
   // -- results
+  // Returns the messages to send, and removes them.
   std::vector<Outgoing> take_outgoing();
   bool is_member() const { return !members_.empty(); }
-  // Returns true until the offer was used, or dropped for a snapshot. Until then the replica may
-  // change.
+  // Returns true from offer() until the offer is averaged, or is dropped for a snapshot. Both
+  // change the replica.
   bool offering() const { return own_offer_.has_value(); }
   // Returns true if the replica has been set to a snapshot since the last call.
   bool take_caught_up();
-  // Returns true after finish(), if every reachable region has the last round.
+  // Returns true once this region and all reachable members have finished. Regions that are still
+  // joining do not count.
   bool may_leave() const;
-  // Returns the reason why another region rejects this one as a member, if it does.
+  // Returns the reason of the last Refuse that this region received while it was joining.
   const std::optional<std::string>& refused() const { return refused_; }
 
-  // Returns the reachable members, including this region, by seniority; empty while joining.
+  // Returns the reachable members, including this region, ordered by seniority; empty while
+  // joining.
   const Members& members() const { return members_; }
   // Returns the number of members, reachable or not, as far as this region knows.
   size_t size() const { return size_; }
@@ -120,7 +125,7 @@ class RegionGroup {
   void rejoin();
   // Sets the list of members that the leader sent.
   void set_members(const Members& members);
-  // Executes the transitions that are possible now: founds a group, sends snapshots, ends a round.
+  // Makes the transitions that are possible now: forms a group, sends snapshots, ends a round.
   void step();
   void step_as_leader();
   void found_if_possible();
@@ -132,7 +137,7 @@ class RegionGroup {
   const uint32_t regions_;
   uint32_t regions_min_;
   std::set<uint32_t> linked_;
-  Members members_;  // only linked members and this region; empty while joining
+  Members members_;  // linked members and this region; empty while joining
   size_t size_ = 0;
   size_t size_of_round_ = 0;
   std::map<uint32_t, Join> joiners_;  // linked regions that want to join

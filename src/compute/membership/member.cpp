@@ -25,8 +25,8 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr Duration kConnectRetryPause = 100ms;
-constexpr Duration kCheckInterval = 1s;  // messages are handled at once
-constexpr Duration kLeaveMax = 2s;       // to send Done to a service that may have ended
+constexpr Duration kCheckInterval = 1s;  // at most; messages are handled at once
+constexpr Duration kLeaveMax = 2s;       // the time to send Done; the service may have ended
 constexpr int kBacklogConnections = 1024;
 
 Result<collectives::Socket> connect_once(const collectives::Endpoint& endpoint, Duration at_most) {
@@ -46,8 +46,7 @@ Result<collectives::Socket> connect_once(const collectives::Endpoint& endpoint, 
   if (!begun) return from_errno("connecting to the service", error_number);
   pollfd writable{socket.descriptor(), POLLOUT, 0};
   if (::poll(&writable, 1, int(at_most.count())) <= 0)
-    return unavailable("connecting to the service: timed out after " +
-                       std::to_string(at_most.count()) + " ms");
+    return unavailable("timed out after " + std::to_string(at_most.count()) + " ms");
   int failure = 0;
   socklen_t length = sizeof failure;
   ::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &failure, &length);
@@ -90,8 +89,8 @@ class Member::Impl {
     received_.wait_for(lock, at_most, [this]() REQUIRES(mutex_) { return assignment_ || end_; });
     if (end_) return *end_;
     if (!assignment_)
-      return cancelled("no generation was formed within " + std::to_string(at_most.count()) +
-                       " ms");
+      return cancelled("waiting for the next generation: timed out after " +
+                       std::to_string(at_most.count()) + " ms");
     joined_ = *assignment_;
     return joined_;
   }
@@ -101,7 +100,7 @@ class Member::Impl {
     options.rank = joined_.rank;
     options.endpoints.clear();
     for (const Slot& slot : joined_.generation.slots) options.endpoints.push_back(slot.endpoint);
-    // Ranks of another generation have another secret.
+    // The secret differs by generation, so that ranks of another generation cannot join.
     options.shared_value = std::to_string(joined_.generation.number) + " " + options_.secret;
     options.shared_value =
         options.shared_value.substr(0, collectives::TcpOptions::kSharedValueBytesMax);
@@ -160,7 +159,7 @@ class Member::Impl {
         end_ = std::move(messages).error().in("lost the membership service");
       } else {
         for (const Message& message : *messages) handle(message);
-        if (wire_.proved()) {  // before, the peer is unauthenticated
+        if (wire_.proved()) {  // until then the peer is unauthenticated
           for (const Message& message : std::exchange(outgoing_messages_, {})) wire_.send(message);
           if (auto sent = wire_.exchange(); sent)
             for (const Message& message : *sent) handle(message);
@@ -209,7 +208,7 @@ class Member::Impl {
 };
 
 Result<std::unique_ptr<Member>> Member::connect(MemberOptions options) {
-  const auto deadline = SteadyClock::now() + options.connect_deadline;
+  const auto deadline = SteadyClock::now() + options.connect_timeout;
   for (;;) {
     const auto left =
         std::max(Duration(1), std::chrono::duration_cast<Duration>(deadline - SteadyClock::now()));

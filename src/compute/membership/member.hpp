@@ -14,7 +14,7 @@
 // Threads: confined to one at a time, except changed() and lost(), which may be called from any
 // thread.
 // Errors:  unavailable, if the service cannot be reached or has ended; denied, with the reason, if
-// the member is dismissed.
+// the member is dismissed; cancelled, as described below.
 #pragma once
 
 #include <memory>
@@ -32,7 +32,7 @@ struct MemberOptions {
   std::string name;
   std::string host;
   int wanted_rank = -1;
-  Duration connect_deadline = 1min;  // the service is started before its members
+  Duration connect_timeout = 1min;  // connect() retries for this time
 };
 
 struct Assignment {
@@ -47,16 +47,19 @@ class Member {
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  // Waits for the next generation with this member. `complaint` is why this member left the
-  // previous generation, for the other members; empty if nothing failed. Destroy the group first.
+  // Waits for the next generation with this member. `complaint` is the reason why this member left
+  // the previous generation, for the other members; empty if nothing failed. Requires: the group of
+  // the previous generation was destroyed. Errors: cancelled, if no generation is formed within
+  // `at_most`.
   Result<Assignment> next(const std::string& complaint = {}, Duration at_most = 24h * 365);
-  // Joins the group of the last assignment. Ignores endpoints, rank, secret and listener of
-  // `options`.
-  // Errors: cancelled, if a member of the generation is lost while it joins.
+  // Joins the group of the last assignment, once. Ignores endpoints, rank, shared_value and
+  // listener of `options`. Errors: cancelled, if a member of the generation is lost while it joins;
+  // invalid, without a new assignment.
   Result<std::unique_ptr<collectives::Group>> join(collectives::TcpOptions options);
   // Returns the changes since the last assignment: whether new members wait, or members must leave.
   actions::Changed changed() const;
-  // Describes the members of this generation that were lost; empty if none was.
+  // Describes the members of this generation that were lost, or why this member was dismissed or
+  // has lost the service; empty if neither is the case.
   std::string lost() const;
   // Reports to the service that this member ends successfully.
   void done();

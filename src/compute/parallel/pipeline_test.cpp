@@ -1,4 +1,5 @@
-// Compares pipelines, and meshes of data, pipeline and tensor parallel ranks, with one process.
+// Compares the results of pipelines, and of meshes of data, pipeline and tensor parallel ranks,
+// with those of one process.
 #include "parallel/pipeline.hpp"
 
 #include <gtest/gtest.h>
@@ -62,7 +63,7 @@ TEST(DeviceMesh, RejectsAGroupOfAnotherSize) {
 
 // -- the network in stages
 
-// Returns the layers of stage `stage`. `stages` is 1, 2 or 3.
+// A Stage runs the layers of stage number `stage` of the network. `stages` is 1, 2 or 3.
 struct Stage {
   Stage(int stage, int stages) : first(stage * 3 / stages), last((stage + 1) * 3 / stages) {}
   int first, last;
@@ -85,12 +86,12 @@ struct Stage {
   int64_t input_width() const { return first == 2 ? 24 : 16; }
 };
 
-constexpr PipelineSchedule kBothOrders[] = {PipelineSchedule::gpipe,
-                                            PipelineSchedule::one_forward_one_backward};
+constexpr PipelineSchedule kTestedSchedules[] = {PipelineSchedule::gpipe,
+                                                 PipelineSchedule::one_forward_one_backward};
 
 TEST(Pipeline, MatchesOneProcessBitForBit) {
   const OptimizerSettings sgd{.momentum = 0.9, .weight_decay = 1e-3};
-  for (const PipelineSchedule schedule : kBothOrders)
+  for (const PipelineSchedule schedule : kTestedSchedules)
     for (const int stages : {1, 2, 3})
       for (const int micro_batches : {1, 2, 5}) {
         const auto one = train_alone(sgd, micro_batches);
@@ -132,7 +133,7 @@ TEST(Pipeline, MatchesOneProcessBitForBit) {
 }
 
 TEST(Pipeline, NamesAStageThatEnds) {
-  for (const PipelineSchedule schedule : kBothOrders) {
+  for (const PipelineSchedule schedule : kTestedSchedules) {
     auto groups = collectives::join_in_memory(3);
     std::vector<std::unique_ptr<DeviceMesh>> meshes(3);
     std::barrier<> all_are_ready(3);
@@ -166,7 +167,7 @@ TEST(Pipeline, NamesAStageThatEnds) {
 
 // -- data x pipeline x tensor
 
-// A perceptron of two blocks, each with a column layer and a row layer.
+// A Block is a perceptron with a column-parallel and a row-parallel layer. The network has two.
 struct Block {
   explicit Block(uint64_t seed)
       : weight_1(parameter({20, 16}, seed)),
