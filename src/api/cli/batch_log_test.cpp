@@ -31,7 +31,8 @@ TEST(LogSources, NamesTheStreamOfEachAttemptOnce) {
   EXPECT_TRUE(log_sources(Json::object(), "").empty());
 }
 
-// Jobs of Batch with one stream each, of the job's id.
+// Logs simulates Batch and CloudWatch Logs: each job has one stream, which is named by the job's
+// id.
 struct Logs {
   std::map<std::string, std::string> status;              // by id
   std::map<std::string, std::vector<std::string>> lines;  // by id; the time is the line's length
@@ -79,7 +80,7 @@ class BatchLog : public testing::Test {
     EXPECT_TRUE(follower) << follower.error().message;
     return *std::move(follower);
   }
-  // The lines of one round: "digits:7 a".
+  // Returns the lines of one round, with their labels: "digits:7 a".
   std::vector<std::string> round(LogFollower& follower, bool ended = false) {
     std::vector<std::string> out;
     const auto done = follower.round(ended, [&](const std::vector<LogLine>& lines) -> Result<void> {
@@ -104,7 +105,7 @@ TEST_F(BatchLog, FollowsAJobOfOneContainer) {
   logs_.lines["4b7d"] = {"a"};
   EXPECT_EQ(round(*follower), Lines{"digits a"});
   logs_.lines["4b7d"].push_back("bb");
-  EXPECT_EQ(round(*follower), Lines{"digits bb"}) << "only what is new";
+  EXPECT_EQ(round(*follower), Lines{"digits bb"}) << "only the new line";
 }
 
 TEST_F(BatchLog, MergesNodesByTime) {
@@ -121,7 +122,7 @@ TEST_F(BatchLog, PrintsFailedChildrenFirstAndEachWhole) {
   const auto follower = follow(4);
   EXPECT_EQ(round(*follower), (Lines{"digits:2 lost", "digits:2 again", "digits:0 a",
                                      "digits:0 ccc", "digits:1 bb"}));
-  // Then what the others add, merged by time; the ended ones are read no more.
+  // Later rounds merge the new lines of the others by time. Ended children are not read again.
   logs_.status["4b7d:1"] = "SUCCEEDED";
   logs_.status["4b7d:3"] = "SUCCEEDED";
   logs_.lines["4b7d:1"].push_back("eeeee");

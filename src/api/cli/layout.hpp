@@ -13,7 +13,7 @@
 
 namespace trainyard::cli {
 
-// OutputStyle tells what an output supports.
+// OutputStyle describes what an output supports.
 struct OutputStyle {
   bool colours = false;
   bool live = false;     // lines may be redrawn
@@ -42,13 +42,13 @@ int width_of(std::string_view text);
 // Returns the length in bytes of the longest beginning of text that is at most `width` columns
 // wide, but at least one character.
 size_t bytes_within(std::string_view text, int width);
-// Returns the character that marks a cut.
+// Returns the character that marks a cut: "…", or "~" without Unicode.
 std::string_view ellipsis(const OutputStyle& style);
 // Cuts text to `width` columns, with an ellipsis at the end; colours are kept and reset.
 std::string fit(const OutputStyle& style, std::string_view text, int width);
 // Cuts text without colours to `width` columns, with an ellipsis in its middle.
 std::string fit_middle(const OutputStyle& style, std::string_view text, int width);
-// Cuts or fills text to exactly `width` columns.
+// Cuts text, or fills it with blanks, to exactly `width` columns. `to_the_right`: aligns it there.
 std::string pad(const OutputStyle& style, std::string_view text, int width,
                 bool to_the_right = false);
 
@@ -63,12 +63,14 @@ std::string duration_text(Duration duration);
 // Formats "2026-11-20 09:45:00Z": in UTC, like the API and the logs.
 std::string time_text(Instant instant);
 
-// Replaces control characters, and characters that change the direction of text, by "?". Keeps
-// tabs, and colours if style.colours.
+// Makes untrusted text safe for a terminal: replaces control characters, line ends too, and
+// characters that change the direction of text, by "?", and carriage returns by blanks. Keeps tabs.
+// Keeps colours if style.colours, and resets them at the end; else removes them.
 std::string harmless(const OutputStyle& style, std::string_view text);
-// Does the same, but removes colours, replaces tabs by blanks, and keeps line ends.
+// Makes untrusted text of several lines safe for a terminal: as harmless(), but removes colours,
+// replaces a tab by four blanks, and keeps line ends ("\r\n" becomes "\n").
 std::string plain_lines(std::string_view text);
-// Does the same, and joins all lines to one, with blanks.
+// Makes untrusted text safe, as plain_lines(), and joins its lines with blanks.
 std::string plain_text(std::string_view text);
 
 }  // namespace trainyard::cli

@@ -5,7 +5,7 @@
 namespace trainyard::cli {
 namespace {
 
-// The lines of one request: some hundred kilobytes, in memory for each stream.
+// The lines of one response: some hundred kilobytes, which are held for each stream.
 constexpr int kPageLinesMax = 5'000;
 
 std::string key_of(const LogSource& source) { return source.group + ":" + source.stream; }
@@ -25,13 +25,13 @@ void LogReader::forget(const LogSource& source) {
 }
 
 Result<void> LogReader::read(const std::string& key, Position& position) {
-  Json question{{"logGroupName", position.source.group},
-                {"logStreamName", position.source.stream},
-                {"startFromHead", true},
-                {"limit", kPageLinesMax}};
-  if (since_) question["startTime"] = to_milliseconds(*since_);
-  if (!position.token.empty()) question["nextToken"] = position.token;
-  auto answer = client_.call(client::Service::logs, "GetLogEvents", question);
+  Json request{{"logGroupName", position.source.group},
+               {"logStreamName", position.source.stream},
+               {"startFromHead", true},
+               {"limit", kPageLinesMax}};
+  if (since_) request["startTime"] = to_milliseconds(*since_);
+  if (!position.token.empty()) request["nextToken"] = position.token;
+  auto answer = client_.call(client::Service::logs, "GetLogEvents", request);
   if (!answer && answer.error().kind == Kind::not_found) {
     merge_.feed(key, {}, true);  // nothing was written yet
     return {};

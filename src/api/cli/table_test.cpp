@@ -112,7 +112,7 @@ TEST(Wrap, BreaksALongWordAfterPunctuation) {
   EXPECT_EQ(wrap("訓練訓", 3), (std::vector<std::string>{"訓", "練", "訓"}));
 }
 
-TEST(Paragraph, HangsBelowItsLabel) {
+TEST(Paragraph, IndentsItsLinesByTheLabel) {
   EXPECT_EQ(paragraph(terminal_of(30), "waits for 8 GPUs that mnist holds", Paint::none, "why", 6),
             "why   waits for 8 GPUs that\n"
             "      mnist holds\n");

@@ -16,7 +16,7 @@ namespace s3 = shapes::s3;
 
 constexpr Duration kLimit = 60s;  // of a wait
 
-// Has three objects that a rule of their bucket removes.
+// ExpiredWorld has three objects that a lifecycle rule of their bucket removes.
 struct ExpiredWorld : OperationsWorld {
   ExpiredWorld() : OperationsWorld(add_operations) {
     EXPECT_TRUE(call<s3::CreateBucket>({.bucket = "data"}));
@@ -33,7 +33,8 @@ struct ExpiredWorld : OperationsWorld {
   size_t left() { return objects->list("data", {})->objects.size(); }
 };
 
-// Runs a loop whose first `times` checks of the lease succeed, and ends it at the check `last`.
+// Runs a loop whose first `times` checks of the lease succeed, and ends it after check number
+// `last`.
 void run_loop(ExpiredWorld& world, int times, int last) {
   std::promise<void> checked;
   int checks = 0;
@@ -44,7 +45,7 @@ void run_loop(ExpiredWorld& world, int times, int last) {
   EXPECT_EQ(checked.get_future().wait_for(kLimit), std::future_status::ready);
 }
 
-// The lease is checked before the bucket, and before each object.
+// The loop checks the lease before a bucket and before each of its objects.
 
 TEST(LifecycleLoop, RemovesNothingWithoutTheLease) {
   ExpiredWorld world;

@@ -29,11 +29,11 @@ Outcome<Protocol> protocol_of(const Notifications& all, const std::string& text)
   const auto protocol = notify::kProtocols.find(text);
   if (!protocol)
     return sns_invalid("Protocol: " + shorten(text, 100) +
-                       " is not offered by this server; it offers http, https, email, email-json "
-                       "and command");
+                       " is not supported by this server; use http, https, email, email-json or "
+                       "command");
   if (!all.offers(*protocol))
     return sns_invalid("Protocol: " + text +
-                       " needs its settings in [notifications] of the server's configuration");
+                       " requires settings in [notifications] of the server's configuration");
   return *protocol;
 }
 
@@ -48,7 +48,7 @@ Outcome<Done> check_endpoint(Protocol protocol, const std::string& endpoint) {
   return Done{};
 }
 
-// Sets one attribute of a subscription. The filter policy is compiled when it is stored.
+// Sets one attribute of a subscription, or returns why the value is invalid.
 Outcome<Done> set_attribute(Subscription& to, const std::string& name, const std::string& value) {
   if (name == "RawMessageDelivery") {
     to.raw = TRY(read_bool(name, value));
@@ -79,12 +79,13 @@ Outcome<Done> set_attribute(Subscription& to, const std::string& name, const std
   if (name == "DeliveryPolicy") {
     const auto json = parse_json(value);
     if (value.size() > kDeliveryPolicyBytesMax || (!value.empty() && (!json || !json->is_object())))
-      return sns_invalid("DeliveryPolicy: must be a JSON object");
+      return sns_invalid("DeliveryPolicy: must be a JSON object of at most " +
+                         std::to_string(kDeliveryPolicyBytesMax) + " bytes");
     to.delivery_policy = value;
     return Done{};
   }
   return sns_invalid("AttributeName: " + shorten(name, 100) +
-                     " is unknown or not offered by this server");
+                     " is unknown or not supported by this server");
 }
 
 Outcome<aws::SubscribeResponse> subscribe(Notifications& all, const Context& context,

@@ -52,7 +52,7 @@ Outcome<Done> check_attribute(const std::string& name, const std::string& value)
     return Done{};
   }
   return sns_invalid("AttributeName: " + shorten(name, 100) +
-                     " is unknown or not offered by this server");
+                     " is unknown or not supported by this server");
 }
 
 Outcome<notify::Tags> tags_of(const std::vector<aws::Tag>& tags, notify::Tags present) {

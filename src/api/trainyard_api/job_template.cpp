@@ -18,11 +18,13 @@ constexpr auto kJobTemplate = json_record<JobTemplate>("job template", [](auto& 
   side("saved", of.saved);
 });
 
+// Last words of names that suggest a secret; also "key" after a word in kKindsOfKeys.
 constexpr std::string_view kSecretEnds[] = {"password", "passwd",     "passphrase",  "secret",
                                             "token",    "credential", "credentials", "apikey"};
 constexpr std::string_view kKindsOfKeys[] = {"api", "access", "private", "secret", "signing"};
 
-// Splits a name into words: "AWS_SECRET_ACCESS_KEY" and "aws.secretAccessKey" have four.
+// Splits a name into words in lower case: both "AWS_SECRET_ACCESS_KEY" and "aws.secretAccessKey"
+// into aws, secret, access and key.
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words(1);
   bool lower_before = false;
@@ -37,12 +39,14 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
+// Rejects members of the request whose names suggest a secret, unless their values are empty.
 Result<void> check_names(const Json& request, const char* member) {
   if (!request.contains(member) || !request[member].is_object()) return {};
   for (const auto& [name, value] : request[member].items())
     if (names_secret(name) && value.is_string() && !value.get<std::string>().empty())
-      return invalid(std::string(member) + ": the value of " + name +
-                     " looks like a secret, and templates are read by others: leave it out");
+      return invalid(
+          std::string(member) + ": the name '" + shorten(name, 200) +
+          "' suggests a secret, and other users can read templates: leave the value out");
   return {};
 }
 
@@ -63,8 +67,9 @@ Result<void> check_no_secrets(const JobTemplate& of) {
   for (const std::string& name : of.secret_environment)
     if (of.request.contains("Environment") && of.request["Environment"].is_object() &&
         of.request["Environment"].contains(name))
-      return invalid("Environment: " + shorten(name, 200) +
-                     " is a secret of each job: leave it out of the template");
+      return invalid(
+          "Environment: " + shorten(name, 200) +
+          " is in SecretEnvironment, so each job provides its value: leave it out of the template");
   TRY(check_names(of.request, "Environment"));
   return check_names(of.request, "HyperParameters");
 }

@@ -1,9 +1,9 @@
 // A JobTemplate is the request of a training job, saved under a name, from which other jobs are
 // made.
 //
-// Every principal that may list templates can read it, so it must not contain secrets. Values of
-// environment variables and hyperparameters are rejected if their names suggest a secret, or if the
-// author has marked the variable.
+// Every principal that may list templates can read it, so it must not contain secrets. Environment
+// variables and hyperparameters with values are rejected if their names suggest a secret, or if the
+// author has listed the variable in secret_environment. The values are not examined.
 //
 // Threads: plain values and pure functions. Errors: invalid, with a text for the client.
 #pragma once
@@ -30,7 +30,7 @@ struct JobTemplate {
 Json to_json(const JobTemplate& of);
 Result<JobTemplate> job_template_from_json(const Json& json);
 
-// Returns whether a variable of this name usually has a secret: true for HF_TOKEN, DB_PASSWORD,
+// Returns true if variables of this name usually contain a secret: true for HF_TOKEN, DB_PASSWORD,
 // AWS_SECRET_ACCESS_KEY; false for MAX_TOKENS, AWS_ACCESS_KEY_ID.
 bool names_secret(std::string_view variable);
 

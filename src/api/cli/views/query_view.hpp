@@ -10,9 +10,9 @@
 
 namespace trainyard::cli {
 
-// Formats a table with the fields of the results as its columns, without @ptr.
+// Formats a table of the results with one column for each field, except @ptr.
 std::string query_table(const OutputStyle& style, const Json& answer);
-// Formats "3 of 120 events match, 12.0 KiB read", for a query that runs or has ended.
+// Formats the statistics of a query that runs or has ended: "3 of 120 events match, 12.0 KiB read".
 std::string query_statistics(const Json& answer);
 
 }  // namespace trainyard::cli
