@@ -2,7 +2,7 @@
 // (launch/nodes/host_run.hpp) and becomes the host's agent, which ends with the pod. This file only
 // wires modules.
 //
-//   trainyard-pod-host ORDERS_DIRECTORY   the order is the file that JOB_COMPLETION_INDEX names
+//   trainyard-pod-host ORDERS_DIRECTORY   reads the order from the file $JOB_COMPLETION_INDEX there
 #include <signal.h>
 #include <unistd.h>
 
@@ -22,8 +22,8 @@
 namespace trainyard {
 namespace {
 
-// The longest wait for the other pods of the gang, which may be pending. The user can stop the job
-// earlier.
+// The tries to resolve the names of the gang's other pods, one per second: a day, since these pods
+// may be pending. The user can stop the job earlier.
 constexpr uint32_t kLookupsMax = 24 * 60 * 60;
 
 std::string variable(const char* name) {
@@ -31,7 +31,7 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-// Does not return, unless the agent cannot be started.
+// Replaces this process by the agent. Returns only if that fails.
 Error become(const os::Command& command) {
   std::vector<char*> arguments;
   for (const auto& argument : command.arguments)
@@ -49,7 +49,7 @@ Result<void> run(const std::string& directory) {
       TRY(launch::read_host_order(TRY(os::read_file(file, launch::kHostOrderBytesMax))).in(file));
   launch::NodeFacts node;
   node.name = variable("POD_NAME");
-  // Every pod counts as a node of its own, so pods of other gangs may use the same number.
+  // The number must be unique on its node only, and each pod counts as a node.
   node.job_number = std::to_string(order.record.attempt.job);
   node.program_directory = os::program_directory();
   node.lookups_max = kLookupsMax;
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: trainyard-pod-host ORDERS_DIRECTORY\n", stderr);
     return 2;
   }
-  // The first process of a pod gets only signals that it handles.
+  // The kernel delivers only signals with a handler to this process, which is number 1 of the pod.
   for (const int number : {SIGTERM, SIGINT})
     ::signal(number, [](int signal) { ::_exit(128 + signal); });
   const auto done = run(argv[1]);

@@ -1,5 +1,5 @@
-// Wires the campaigns of a server: their files in the data directory, their catalogue, and their
-// access to regions.
+// Wires the campaigns of a server: connects them to their files in the data directory, their
+// catalogue, and the APIs of their regions.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@
 
 namespace trainyard::apps {
 
-// Converts the machines of the config to the form in which a region reports them.
+// Converts machines to the form in which campaigns see the capacity of a region.
 std::vector<campaign::MachineCapacity> capacities_of(const std::vector<launch::Machine>& machines);
 
-// Opens the campaigns. Campaigns are clients of this server (`own_endpoint`), with the rights of
-// the users that started them. The server forwards their requests to regions on other servers,
-// including requests for data. Lifetime: `access`, `clock` and `random` outlive it.
+// Opens the campaigns. They are clients of this server (`own_endpoint`), with the permissions of
+// the users that started them. The server forwards their requests for regions on other servers,
+// including requests for objects. Lifetime: `access`, `clock` and `random` outlive it.
 Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const config::Config& config,
                                                             const DataDirectory& data,
                                                             const std::string& own_endpoint,

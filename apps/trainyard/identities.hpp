@@ -1,8 +1,8 @@
 // Reads the users, groups, roles, policies and keys of the config, and of a data directory whose
-// server may be running; warns about settings of the config.
+// server may be running. Returns the warnings about a config.
 //
 // Threads: called by the main thread. Errors: invalid, naming the entry of the config; those of the
-// files.
+// files and the ledger.
 #pragma once
 
 #include <string>
@@ -15,14 +15,15 @@
 
 namespace trainyard::apps {
 
-// Builds a snapshot of the config's identities, which the API joins with the ledger's. `keys`: the
-// config's, or the generated key.
+// Returns the config's identities, which the API joins with the ledger's. `keys`: the config's
+// keys, or the generated key.
 Result<policy::Identities> config_identities(const config::Config& config,
                                              const std::string& account,
                                              const std::vector<policy::ConfiguredKey>& keys);
 
-// Reads all identities of a data directory without its server, including the secrets of keys: a
-// process that may read the directory can decrypt them in any case.
+// Reads all identities of a data directory without its server. The result includes the secrets of
+// keys: a process that may read the directory can decrypt them in any case. Logs records that
+// cannot be read, and leaves them out.
 Result<policy::Identities> stored_identities(const std::string& data_directory,
                                              const config::Config& config);
 

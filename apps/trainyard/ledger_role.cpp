@@ -10,21 +10,23 @@ namespace {
 
 constexpr size_t kOwnerFileBytesMax = 1 << 10;
 constexpr size_t kDirectoryIdBytes = 16;
-constexpr Duration kEndOfPredecessorMax = 5s;
-// The longest wait for the lock: longer than another server needs to end its predecessor.
+constexpr Duration kEndOfPredecessorMax = 5s;  // after SIGKILL
+// The longest wait for the lock of the record: longer than another server needs to end its
+// predecessor.
 constexpr Duration kRecordLockMax = 15s;
 
-// The interval at which a standby reads the lease: short, to become the writer soon after its
-// expiry.
+// In the duration of a lease, the writer renews it kRenewalsPerLease times, and a standby reads it
+// kPollsPerLease times: often, to become the writer soon after its expiry.
 constexpr int kRenewalsPerLease = 3, kPollsPerLease = 10;
 
-// The process that wrote the ledger last.
+// The process that became the writer of the ledger last.
 struct Writer {
   os::ProcessIdentity process;
   uint64_t fencing = 0;
 };
 
-// Parses "PROCESS STARTED FENCING". The previous release wrote no fencing number.
+// Reads the record "PROCESS STARTED FENCING"; nullopt if it is missing or malformed. Earlier
+// releases wrote no fencing number.
 std::optional<Writer> read_writer(const std::string& path) {
   const auto text = os::read_file(path, kOwnerFileBytesMax);
   if (!text) return {};
@@ -102,21 +104,24 @@ Result<bool> LedgerRole::become_writer(const std::string& name, const StandbyCal
 // the lease may find its successor in the record, and must not end it.
 Result<void> LedgerRole::end_predecessor() const {
   const std::string path = data_.file("writer");
-  const auto lock = TRY(os::FileLock::take_within(data_.file("writer.lock"), kRecordLockMax)
-                            .in("waiting for another server that becomes the writer"));
+  const auto lock =
+      TRY(os::FileLock::take_within(data_.file("writer.lock"), kRecordLockMax)
+              .in("locking the record of the writer, which another server may be changing"));
   const auto own = os::own_identity();
-  if (!own) return internal("this process is not in /proc");
+  if (!own) return internal("identifying this process: it is not in /proc");
   const auto before = read_writer(path);
   if (before && before->process != *own && os::is_alive(before->process)) {
     const std::string process = std::to_string(before->process.process);
     if (before->fencing > lease_->fencing())
       return conflict("process " + process +
-                      " has become the writer of the ledger since, with the " + "fencing number " +
-                      std::to_string(before->fencing) + ", and this one has " +
-                      std::to_string(lease_->fencing()) + ": start this server again as a standby");
-    log(Level::warning, "serve", "ending the former writer of the ledger, which still runs",
+                      " has become the writer of the ledger since this server took the lease (its "
+                      "fencing number is " +
+                      std::to_string(before->fencing) + ", this server's " +
+                      std::to_string(lease_->fencing()) +
+                      "): start this server again as a standby");
+    log(Level::warning, "serve", "ending the previous writer of the ledger, which still runs",
         {{"process", process}});
-    TRY(os::kill_and_wait(before->process, kEndOfPredecessorMax).in("ending the former writer"));
+    TRY(os::kill_and_wait(before->process, kEndOfPredecessorMax).in("ending the previous writer"));
   }
   return os::write_file(path,
                         std::to_string(own->process) + " " + std::to_string(own->started) + " " +

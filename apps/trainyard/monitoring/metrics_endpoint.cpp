@@ -15,7 +15,7 @@ namespace {
 using exposition::Families;
 using exposition::FamilyType;
 
-constexpr size_t kMetricsConnectionsMax = 64;  // Prometheus, and probes
+constexpr size_t kMetricsConnectionsMax = 64;  // of Prometheus and of probes
 
 void add_objects(Families& families, const objects::Objects& objects, bool buckets) {
   const auto statistics = objects.statistics();
@@ -25,11 +25,11 @@ void add_objects(Families& families, const objects::Objects& objects, bool bucke
                    double(statistics->broken_reads));
   if (!buckets) return;
   auto& bytes = families.add("trainyard_bucket_bytes", FamilyType::gauge,
-                             "Bytes of a bucket, with parts of running uploads.");
+                             "Bytes in a bucket, including the parts of unfinished uploads.");
   for (const auto& [bucket, amount] : statistics->buckets)
     bytes.sample({{"bucket", bucket}}, double(amount.bytes));
   auto& counts =
-      families.add("trainyard_bucket_objects", FamilyType::gauge, "Objects of a bucket.");
+      families.add("trainyard_bucket_objects", FamilyType::gauge, "Objects in a bucket.");
   for (const auto& [bucket, amount] : statistics->buckets)
     counts.sample({{"bucket", bucket}}, double(amount.objects));
 }
@@ -42,35 +42,36 @@ void add_scrub(Families& families, const std::string& data_directory) {
                  double(last->broken));
   families.gauge("trainyard_scrub_objects", "Objects that the last scrub read.",
                  double(last->objects));
-  families.gauge("trainyard_scrub_end_seconds", "When the last scrub ended, since 1970.",
+  families.gauge("trainyard_scrub_end_seconds", "End of the last scrub, in seconds since 1970.",
                  to_seconds(last->at));
 }
 
-// Prometheus' standard metrics of a process.
+// Adds Prometheus' standard metrics of a process.
 void add_process(Families& families) {
   const auto usage = os::usage_of_this_process();
   if (!usage) return;
-  families.counter("process_cpu_seconds_total", "Processor time of this process.",
+  families.counter("process_cpu_seconds_total", "Total user and system CPU time of this process.",
                    usage->cpu_seconds);
-  families.gauge("process_open_fds", "Open files of this process.", double(usage->open_files));
-  families.gauge("process_max_fds", "The most files that this process may open.",
+  families.gauge("process_open_fds", "Open file descriptors of this process.",
+                 double(usage->open_files));
+  families.gauge("process_max_fds", "Limit of open file descriptors of this process.",
                  double(usage->open_files_max));
-  families.gauge("process_virtual_memory_bytes", "Address space of this process.",
+  families.gauge("process_virtual_memory_bytes", "Virtual memory of this process.",
                  double(usage->virtual_bytes));
-  families.gauge("process_resident_memory_bytes", "Memory of this process.",
+  families.gauge("process_resident_memory_bytes", "Resident memory of this process.",
                  double(usage->resident_bytes));
   families.gauge("process_threads", "Threads of this process.", double(usage->threads));
-  families.gauge("process_start_time_seconds", "When this process was started, since 1970.",
+  families.gauge("process_start_time_seconds", "Start of this process, in seconds since 1970.",
                  usage->start_seconds);
 }
 
 void add_front(Families& families, const net::HttpServer::Load& load) {
   families.gauge("trainyard_connections", "Open connections to the API.", double(load.connections));
   families.gauge("trainyard_streams_running",
-                 "Requests that have a thread of the pool, or the next free one.",
+                 "Requests that run on a thread of the pool, or get its next free thread.",
                  double(load.streams_running));
   families.gauge("trainyard_streams_waiting",
-                 "Requests that wait since their principal uses its share of threads.",
+                 "Requests that wait because their principal uses its share of threads.",
                  double(load.streams_waiting));
 }
 
@@ -90,21 +91,21 @@ void MetricsEndpoint::add_to(Families& families, bool buckets) const {
   families.add(requests);
   exposition::add_cluster_families(sources_.control.live_jobs(),
                                    machines_of(sources_.launcher.last_machines()), families);
-  families.gauge("trainyard_agents", "Agents that are linked.", double(sources_.agents.linked()));
+  families.gauge("trainyard_agents", "Connected agents.", double(sources_.agents.linked()));
   add_front(families, sources_.front.load());
   families
-      .add("trainyard_commit_seconds", FamilyType::histogram, "Time of one commit of the ledger.")
+      .add("trainyard_commit_seconds", FamilyType::histogram, "Duration of a commit of the ledger.")
       .histogram({}, sources_.loops.commit_seconds);
   families
       .add("trainyard_reconcile_seconds", FamilyType::histogram,
-           "Time of one iteration of the reconcile loop: to read, and to plan.")
+           "Duration of an iteration of the reconcile loop: reading and planning.")
       .histogram({}, sources_.loops.reconcile_seconds);
   const IngestCounts& ingest = sources_.ingest;
   families.counter("trainyard_log_events_total", "Log events that were stored.",
                    double(ingest.log_events.load(std::memory_order_relaxed)));
   families.counter("trainyard_log_bytes_total", "Bytes of the log events that were stored.",
                    double(ingest.log_bytes.load(std::memory_order_relaxed)));
-  families.counter("trainyard_metric_points_total", "Points of metrics that were stored.",
+  families.counter("trainyard_metric_points_total", "Metric points that were stored.",
                    double(ingest.metric_points.load(std::memory_order_relaxed)));
   std::error_code error;
   const auto space = std::filesystem::space(sources_.data_directory, error);
@@ -120,11 +121,11 @@ void MetricsEndpoint::add_to(Families& families, bool buckets) const {
 }
 
 net::Handler::Choice MetricsEndpoint::choose(const net::RequestHead& head) {
-  // This endpoint exists only while the API is open.
+  // The server is ready whenever this endpoint is open.
   if (auto answer = answer_probe(head, "")) return {.refusal = std::move(*answer)};
-  if (head.path() != "/metrics") return {.refusal = net::Response{404, {}, "see /metrics\n"}};
-  if (head.method != "GET")
-    return {.refusal = net::Response{405, {}, "only GET is answered here\n"}};
+  if (head.path() != "/metrics")
+    return {.refusal = net::Response{404, {}, "not found: the metrics are at /metrics\n"}};
+  if (head.method != "GET") return {.refusal = net::Response{405, {}, "only GET is supported\n"}};
   return {.intake = net::Intake::blocking, .body_bytes_max = 0};
 }
 

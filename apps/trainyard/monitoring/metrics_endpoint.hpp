@@ -2,7 +2,8 @@
 // the config): GET /metrics, /healthz and /readyz, without signatures. On the API's port, which
 // jobs can reach, scrapes need a token (prometheus/scrape.hpp).
 //
-// Threads: callable from anywhere. Lifetime: all sources outlive it. Errors: none.
+// Threads: callable from anywhere. Lifetime: all sources outlive it. Errors: metrics that cannot be
+// read are left out; serve_metrics() returns those of net::serve_http().
 #pragma once
 
 #include <atomic>
@@ -35,14 +36,14 @@ struct MetricsSources {
   const objects::Objects& objects;
   const FencedLauncher& launcher;
   const IngestCounts& ingest;
-  std::string data_directory;  // its disk is reported
+  std::string data_directory;  // its file system's space, and its last scrub, are exported
 };
 
 class MetricsEndpoint final : public net::Handler {
  public:
   explicit MetricsEndpoint(MetricsSources sources) : sources_(std::move(sources)) {}
 
-  // Adds the server's metrics; the metrics of buckets only if `buckets` is true.
+  // Adds the server's metrics. Adds the metrics of each bucket only if `buckets` is true.
   void add_to(exposition::Families& families, bool buckets) const;
 
   Choice choose(const net::RequestHead& head) override;
@@ -53,7 +54,7 @@ class MetricsEndpoint final : public net::Handler {
   const MetricsSources sources_;
 };
 
-// Listens at `listen`. Lifetime: the handler outlives the server.
+// Serves `handler` at the address `listen`. Lifetime: the handler outlives the server.
 Result<std::unique_ptr<net::HttpServer>> serve_metrics(const std::string& listen,
                                                        net::Handler& handler);
 

@@ -15,7 +15,7 @@
 namespace trainyard::apps {
 namespace {
 
-constexpr size_t kSubjectMax = 99;  // of a message of SNS, in bytes
+constexpr size_t kSubjectMax = 99;  // of a message: SNS allows fewer than 100 characters
 constexpr Duration kApiConnectLimit = 3s;
 constexpr Duration kApiAnswerLimit = 15s;
 
@@ -111,7 +111,7 @@ Result<std::unique_ptr<ServedNotifications>> ServedNotifications::open(
   notifications->deliver_events(notify::send_to_targets(parts.logs, parts.clock, submit_by(parts)));
   std::unique_ptr<ServedNotifications> made(
       new ServedNotifications(std::move(notifications), parts));
-  TRY(made->job_events_.open().in("reading what was announced of jobs"));
+  TRY(made->job_events_.open().in("reading the announced states of jobs"));
   parts.control.watch(
       {[events = &made->job_events_](const auto& job) { events->add_change(job); }, [] {}});
   parts.agents.report_faults(
