@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "launch/slurm/answers.hpp"
+#include "launch/slurm/components.hpp"
 #include "launch/slurm/job_comment.hpp"
 #include "launch/slurm/own_jobs.hpp"
 #include "launch/testing/plain_seals.hpp"
@@ -37,8 +39,13 @@ std::vector<std::string> orders_in(std::string_view script) {
   return orders;
 }
 
-bool is_on(const launch::SlurmJobRequest& request, const std::string& node) {
-  return std::ranges::find(request.nodes, node) != request.nodes.end();
+// Returns what the job requests from the node; nullptr: nothing.
+const launch::NodeAmounts* amounts_on(const launch::SlurmJobRequest& request,
+                                      const std::string& node) {
+  for (const launch::SlurmComponent* component : launch::components_of(request))
+    if (std::ranges::find(component->nodes, node) != component->nodes.end())
+      return &component->per_node;
+  return nullptr;
 }
 
 }  // namespace
@@ -176,9 +183,9 @@ std::vector<launch::SlurmNode> SlurmCluster::answer_nodes() const {
       node.reason = "Not responding";
     }
     for (const auto& [id, job] : jobs_)
-      if (job.runs() && is_on(job.request, node.name)) {
-        node.cpus_allocated += job.request.cpus_per_node;
-        node.memory_allocated_mib += job.request.memory_mib_per_node;
+      if (const auto* amounts = amounts_on(job.request, node.name); amounts && job.runs()) {
+        node.cpus_allocated += amounts->cpus;
+        node.memory_allocated_mib += amounts->memory_mib;
         if (node.responds) node.states = {"MIXED"};
       }
     shown.push_back(std::move(node));
@@ -280,10 +287,11 @@ std::string SlurmCluster::why_pending(const SlurmJob& job) const {
       return "Dependency";
   }
   for (const launch::SlurmNode& node : answer_nodes()) {
-    if (!is_on(job.request, node.name)) continue;
+    const auto* amounts = amounts_on(job.request, node.name);
+    if (!amounts) continue;
     if (!node.responds) return "ReqNodeNotAvail";
-    if (node.cpus - node.cpus_allocated < job.request.cpus_per_node ||
-        node.memory_mib - node.memory_allocated_mib < job.request.memory_mib_per_node)
+    if (node.cpus - node.cpus_allocated < amounts->cpus ||
+        node.memory_mib - node.memory_allocated_mib < amounts->memory_mib)
       return "Resources";
   }
   return "";
@@ -294,9 +302,11 @@ void SlurmCluster::start(SlurmJob& job) {
   world_.trace("slurm", "job " + std::to_string(id) + " starts");
   job.shown.state = "RUNNING";
   job.shown.reason = "None";
-  job.shown.nodes.clear();
-  for (const std::string& node : job.request.nodes)
-    job.shown.nodes += (job.shown.nodes.empty() ? "" : ",") + node;
+  job.shown.nodes = launch::join_names(launch::nodes_of(job.request));
+  job.shown.component_nodes.clear();
+  if (!job.request.others.empty())
+    for (const launch::SlurmComponent* component : launch::components_of(job.request))
+      job.shown.component_nodes.push_back(launch::join_names(component->nodes));
   const auto in_common = std::make_shared<Gang>();
   for (const std::string& order : orders_in(job.request.script)) start_host(job, order, in_common);
   World::check(job.hosts.size() == gangs_.at(job.attempt).members.size(),
@@ -430,7 +440,7 @@ void SlurmCluster::lose_a_machine() {
   down_until_[name] = world_.elapsed() + lasts;
   world_.after(lasts, [this, name] { down_until_.erase(name); });
   for (auto& [id, job] : jobs_) {
-    if (!job.runs() || !is_on(job.request, name)) continue;
+    if (!job.runs() || amounts_on(job.request, name) == nullptr) continue;
     for (const Host& host : job.hosts)
       if (host.machine == name && !host.over) host.agent->die_with_machine();
     job.shown.reason = "NodeFail";

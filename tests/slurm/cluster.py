@@ -383,13 +383,13 @@ class Cluster(slurm_peer.Slurm):
             file.writelines([*lines, f"{name}={value}\n"])
         self.run("scontrol", "reconfigure")
 
-    def jobs(self, columns: str = "%i|%T|%r|%N|%j|%k") -> list[list[str]]:
+    def jobs(self, columns: str = "%A|%T|%r|%N|%j|%k") -> list[list[str]]:
         text = self.run("squeue", "--noheader", "--all", "--states=all", "-o", columns)
         return [line.split("|") for line in text.splitlines()]
 
     def live_jobs(self) -> list[str]:
         """Returns the ids of jobs that have not ended."""
-        return self.run("squeue", "--noheader", "--all", "-o", "%i").split()
+        return self.run("squeue", "--noheader", "--all", "-o", "%A").split()
 
     def cancel_all(self) -> None:
         for job in self.live_jobs():
@@ -407,7 +407,7 @@ class Cluster(slurm_peer.Slurm):
             "sleep 600",
         )
         job = max(self.live_jobs(), key=int)
-        self.wait_for(lambda: [job, "RUNNING"] in self.jobs("%i|%T"), "its job to run")
+        self.wait_for(lambda: [job, "RUNNING"] in self.jobs("%A|%T"), "its job to run")
 
     def cancel_foreign(self) -> None:
         for job, _, _, _, _, comment in self.jobs():

@@ -183,7 +183,7 @@ def preempt_and_finish(cluster: Cluster, server: Server, name: str) -> str:
         "--output=/dev/null",
         "--wrap=sleep 600",
     ).strip()
-    cluster.wait_for(lambda: [urgent, "RUNNING"] in cluster.jobs("%i|%T"), "the urgent job to run")
+    cluster.wait_for(lambda: [urgent, "RUNNING"] in cluster.jobs("%A|%T"), "the urgent job to run")
     # The next attempt may have been placed on this node before Slurm showed who has it.
     cluster.run("scancel", urgent)
     job = finish(server, name)
@@ -265,7 +265,7 @@ def test_a_copied_comment_of_another_user_is_ignored(cluster: Cluster, server: S
     copy = max(cluster.live_jobs(), key=int)
     job = finish(server, name)
     assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
-    assert [copy, "RUNNING"] in cluster.jobs("%i|%T"), "the server ended another user's job"
+    assert [copy, "RUNNING"] in cluster.jobs("%A|%T"), "the server ended another user's job"
     cluster.cancel_all()
 
 
@@ -365,7 +365,7 @@ def test_nodes_of_other_users_jobs_are_not_used(cluster: Cluster, server: Server
         "--job-name=foreign",
     )
     foreign = max(cluster.live_jobs(), key=int)
-    cluster.wait_for(lambda: [foreign, "RUNNING"] in cluster.jobs("%i|%T"), "a foreign job to run")
+    cluster.wait_for(lambda: [foreign, "RUNNING"] in cluster.jobs("%A|%T"), "a foreign job to run")
     name = create(server, "echo hello", instance_type="ml.c5.4xlarge")
     job = finish(server, name)
     assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
@@ -412,7 +412,7 @@ def test_gpus_are_requested_as_gres(cluster: Cluster, server: Server) -> None:
     job = finish(server, name)
     assert slurm_job_of(cluster)[3] == "n3"
     assert "gpus=1" in slurm_job_of(cluster)[5]
-    assert "gpu:1" in max(cluster.jobs("%i|%b"), key=lambda each: int(each[0]))[1]
+    assert "gpu:1" in max(cluster.jobs("%A|%b"), key=lambda each: int(each[0]))[1]
     assert re.search("/dev/nvidia[0-3]", job["FailureReason"]), job
 
 

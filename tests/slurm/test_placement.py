@@ -16,7 +16,7 @@ OWNER = "owner"  # the user of a server's own key
 
 def last_job(cluster: Cluster, columns: str) -> str:
     """Returns some columns of squeue for the last job that Slurm lists."""
-    return max(cluster.jobs("%i|" + columns), key=lambda job: int(job[0]))[1]
+    return max(cluster.jobs("%A|" + columns), key=lambda job: int(job[0]))[1]
 
 
 def train(server: Server) -> dict[str, Any]:

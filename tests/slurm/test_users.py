@@ -70,7 +70,7 @@ def complete(server: Server, user: str, script: str, **more: Any) -> str:
 
 def last_slurm_job(cluster: Cluster) -> tuple[str, str]:
     """Returns the id of the last job and its user."""
-    last = max(cluster.jobs("%i|%u"), key=lambda job: int(job[0]))
+    last = max(cluster.jobs("%A|%u"), key=lambda job: int(job[0]))
     return last[0], last[1]
 
 
@@ -151,7 +151,7 @@ def test_hosts_of_a_gang_on_two_nodes_reach_each_other_encrypted(
     name = complete(server, "ana", reach, hosts=2, instance_type="ml.c5.4xlarge")
     assert lines(server, name, 2) == ["received 1000000"]
     number, _ = last_slurm_job(cluster)
-    assert [number, "2"] in cluster.jobs("%i|%D")
+    assert [number, "2"] in cluster.jobs("%A|%D")
 
 
 def test_a_restarted_server_finds_the_jobs_of_all_accounts(
@@ -214,7 +214,7 @@ def test_children_of_an_array_share_slurm_jobs_of_their_creator(
         ),
     )
     assert job["status"] == "SUCCEEDED", job.get("statusReason")
-    owners = {job[1] for job in cluster.jobs("%i|%u") if job[0] not in before}
+    owners = {job[1] for job in cluster.jobs("%A|%u") if job[0] not in before}
     assert owners == {accounts["bob"].name}
     assert len(cluster.jobs()) - len(before) < 12
     wait_for(lambda: not cluster.live_jobs(), "idle Slurm jobs to end")
@@ -261,7 +261,7 @@ def test_a_job_with_a_copied_comment_is_not_taken_for_one_of_the_server(
     name = create(server, "ana", WAIT_FOR_STOP)
     wait_for_line(server, name, "ready")
     number, _ = last_slurm_job(cluster)
-    ((_, title, comment),) = [job for job in cluster.jobs("%i|%j|%k") if job[0] == number]
+    ((_, title, comment),) = [job for job in cluster.jobs("%A|%j|%k") if job[0] == number]
     forged = f"{comment}\n{number}|COMPLETED|None|N/A|n1|{accounts['ana'].name}|{title}|{comment}"
     copies = [
         run_as(
@@ -278,7 +278,7 @@ def test_a_job_with_a_copied_comment_is_not_taken_for_one_of_the_server(
         for text in (comment, forged)
     ]
     cluster.wait_for(
-        lambda: all([copy, "RUNNING"] in cluster.jobs("%i|%T") for copy in copies),
+        lambda: all([copy, "RUNNING"] in cluster.jobs("%A|%T") for copy in copies),
         "the copies to run",
     )
     server.kill()
@@ -351,7 +351,7 @@ def test_the_end_of_a_job_is_read_from_the_accounting_after_slurmctld_forgot_it(
         cluster.run("scancel", number)
         cluster.set_option("MinJobAge", "2")
         wait_for(
-            lambda: number not in {job[0] for job in cluster.jobs("%i")},
+            lambda: number not in {job[0] for job in cluster.jobs("%A")},
             "slurmctld to forget the job",
             FORGET_SECONDS_MAX,
         )

@@ -18,8 +18,8 @@ std::string allocation_kind(const SlurmJobRequest& request, std::string_view sub
        {&placement.partition, &placement.account, &placement.qos, &placement.constraint,
         &placement.reservation, &placement.licenses, &placement.gpu_type})
     add(*text);
-  for (const int64_t number : {int64_t(placement.exclusive), request.cpus_per_node,
-                               request.memory_mib_per_node, request.gpus_per_node})
+  for (const int64_t number : {int64_t(placement.exclusive), request.per_node.cpus,
+                               request.per_node.memory_mib, request.per_node.gpus})
     add(std::to_string(number));
   add(submitter);
   if (!request.user.name.empty()) add(request.user.name);

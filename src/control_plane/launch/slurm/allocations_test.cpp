@@ -9,8 +9,8 @@ SlurmJobRequest request() {
   SlurmJobRequest request;
   request.placement.partition = "train";
   request.placement.account = "lab";
-  request.cpus_per_node = 2;
-  request.memory_mib_per_node = 100;
+  request.per_node.cpus = 2;
+  request.per_node.memory_mib = 100;
   return request;
 }
 
@@ -23,9 +23,9 @@ TEST(AllocationKind, DiffersOnlyBySettingsThatSlurmDistinguishes) {
   others[1].placement.qos = "high";
   others[2].placement.licenses = "solver:1";
   others[3].placement.exclusive = true;
-  others[4].cpus_per_node = 3;
-  others[5].memory_mib_per_node = 101;
-  others[6].gpus_per_node = 1;
+  others[4].per_node.cpus = 3;
+  others[5].per_node.memory_mib = 101;
+  others[6].per_node.gpus = 1;
   for (const auto& other : others) EXPECT_NE(allocation_kind(other, "ana"), kind);
   EXPECT_NE(allocation_kind(request(), "bob"), kind);
   // Fields do not run together.

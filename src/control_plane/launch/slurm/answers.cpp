@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "launch/slurm/components.hpp"
 #include "launch/slurm/job_comment.hpp"
 #include "launch/slurm/slurm_states.hpp"
 
@@ -139,8 +140,23 @@ Result<SlurmNode> read_node(std::string_view line) {
   return node;
 }
 
-std::optional<SlurmJob> read_job(std::string_view line, std::string_view marker,
-                                 std::string_view own_user) {
+// Reads a job's id: "7", or "7+1" for a component. Elements of arrays ("7_1") are not Trainyard's.
+std::optional<ListedJob> read_job_id(std::string_view text) {
+  ListedJob listed;
+  if (const size_t plus = text.find('+'); plus != std::string_view::npos) {
+    const auto component = parse_int(text.substr(plus + 1));
+    if (!component || *component < 0 || *component >= int64_t(kSlurmComponentsMax)) return {};
+    listed.component = size_t(*component);
+    text = text.substr(0, plus);
+  }
+  const auto id = parse_int(text);
+  if (!id || *id <= 0) return {};
+  listed.job.id = uint64_t(*id);
+  return listed;
+}
+
+std::optional<ListedJob> read_job(std::string_view line, std::string_view marker,
+                                  std::string_view own_user) {
   std::array<std::string_view, kJobFields> fields;
   for (size_t i = 0; i + 1 < kJobFields; ++i) {
     const size_t bar = line.find('|');
@@ -149,10 +165,9 @@ std::optional<SlurmJob> read_job(std::string_view line, std::string_view marker,
     line.remove_prefix(bar + 1);
   }
   fields.back() = line;
-  const auto id = parse_int(fields[0]);
-  if (!id || *id <= 0 || fields[1] != marker) return {};
-  SlurmJob job;
-  job.id = uint64_t(*id);
+  auto listed = read_job_id(fields[0]);
+  if (!listed || fields[1] != marker) return {};
+  SlurmJob& job = listed->job;
   job.state = fields[2];
   job.reason = fields[3];
   job.expected_start = fields[4];
@@ -161,7 +176,7 @@ std::optional<SlurmJob> read_job(std::string_view line, std::string_view marker,
   job.preempted = !fields[7].empty() && fields[7] != "N/A";
   job.name = fields[8];
   job.comment = fields[9];
-  return job;
+  return listed;
 }
 
 // Describes how a job ended: "1:0" is an exit code, "0:9" a signal.
@@ -215,15 +230,15 @@ std::string jobs_format(std::string_view marker) {
 
 Result<std::vector<SlurmJob>> read_jobs(std::string_view squeue, std::string_view marker,
                                         std::string_view own_user) {
-  std::vector<SlurmJob> jobs;
+  std::vector<ListedJob> listed;
   for (const auto line : split(squeue, '\n')) {
-    auto job = read_job(line, marker, own_user);
-    if (!job || !is_job_comment(job->comment)) continue;
-    if (jobs.size() >= kSlurmJobsMax)
+    auto each = read_job(line, marker, own_user);
+    if (!each || !is_job_comment(each->job.comment)) continue;
+    if (listed.size() >= kSlurmJobsMax)
       return exhausted("Slurm lists more than " + std::to_string(kSlurmJobsMax) + " jobs");
-    jobs.push_back(*std::move(job));
+    listed.push_back(*std::move(each));
   }
-  return jobs;
+  return join_components(std::move(listed));
 }
 
 Result<std::vector<SlurmJob>> read_ended(std::string_view sacct, std::string_view own_user) {

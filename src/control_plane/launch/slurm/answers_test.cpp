@@ -70,6 +70,30 @@ TEST(SlurmAnswers, RejectsAnswersWithoutTheForm) {
   EXPECT_TRUE(read_jobs("17|@|RUNNING\n|@||||||||\n", "@", "root")->empty());
 }
 
+TEST(SlurmAnswers, JoinsTheComponentsOfAJob) {
+  const auto line = [](const char* id, const char* state, const char* nodes, const char* more) {
+    return std::string(id) + "|@|" + state + "|None|N/A|" + nodes + "|root|" + more +
+           "|a|trainyard/1 x\n";
+  };
+  const auto jobs =
+      read_jobs(line("7+1", "RUNNING", "n2", "") + line("5", "RUNNING", "n9", "") +
+                    line("7+0", "COMPLETED", "n1", "") +
+                    line("7+2", "RUNNING", "n[3-4]", "2026-11-30T10:00:00") +
+                    line("9+1", "RUNNING", "n5", "") + line("7+x", "RUNNING", "n5", "") +
+                    line("7+999", "RUNNING", "n5", "") + line("8_1", "RUNNING", "n5", ""),
+                "@", "root");
+  ASSERT_TRUE(jobs) << jobs.error().message;
+  ASSERT_EQ(jobs->size(), 2u);
+  EXPECT_EQ(jobs->at(0).id, 5u);
+  EXPECT_TRUE(jobs->at(0).component_nodes.empty());
+  const SlurmJob& whole = jobs->at(1);
+  EXPECT_EQ(whole.id, 7u);
+  EXPECT_EQ(whole.nodes, "n1,n2,n[3-4]");
+  EXPECT_EQ(whole.component_nodes, (Names{"n1", "n2", "n[3-4]"}));
+  EXPECT_EQ(whole.state, "COMPLETING") << "its other components have not ended";
+  EXPECT_TRUE(whole.preempted);
+}
+
 TEST(SlurmAnswers, ReadsTheIdOfASubmittedJob) {
   EXPECT_EQ(*read_submitted("17\n"), 17u);
   EXPECT_EQ(*read_submitted("17;far\n"), 17u);

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "launch/slurm/answers.hpp"
+#include "launch/slurm/components.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -116,37 +117,51 @@ class ByPrograms final : public Slurm {
   std::atomic<bool> stopped_ = false;
 };
 
+// Adds the options that each component has.
+void add_component(const SlurmPlacement& placement, const SlurmComponent& component,
+                   std::vector<std::string>& arguments) {
+  arguments.push_back("--nodes=" + std::to_string(component.nodes.size()));
+  arguments.push_back("--nodelist=" + join_names(component.nodes));
+  arguments.emplace_back("--ntasks-per-node=1");
+  arguments.push_back("--cpus-per-task=" + std::to_string(component.per_node.cpus));
+  arguments.push_back("--mem=" + std::to_string(component.per_node.memory_mib));
+  if (component.per_node.gpus > 0)
+    arguments.push_back(
+        "--gres=gpu:" + (placement.gpu_type.empty() ? "" : placement.gpu_type + ":") +
+        std::to_string(component.per_node.gpus));
+  for (const auto& [option, value] : {std::pair("--partition=", &placement.partition),
+                                      {"--account=", &placement.account},
+                                      {"--qos=", &placement.qos},
+                                      {"--constraint=", &placement.constraint},
+                                      {"--reservation=", &placement.reservation}})
+    if (!value->empty()) arguments.push_back(option + *value);
+  if (placement.exclusive) arguments.emplace_back("--exclusive");
+}
+
 }  // namespace
 
 std::vector<std::string> sbatch_arguments(const SlurmJobRequest& request) {
-  const SlurmPlacement& placement = request.placement;
   std::vector<std::string> arguments = {
-      "sbatch", "--parsable", "--job-name=" + request.name, "--comment=" + request.comment,
-      "--nodes=" + std::to_string(request.nodes.size()), "--nodelist=" + join_names(request.nodes),
-      "--ntasks-per-node=1", "--cpus-per-task=" + std::to_string(request.cpus_per_node),
-      "--mem=" + std::to_string(request.memory_mib_per_node),
+      "sbatch", "--parsable", "--comment=" + request.comment,
       "--dependency=" + dependency_of(request),
       "--no-requeue",  // the server decides about another attempt
       // All of the environment that ByPrograms::submit() gives it, which has no secret. Anything
       // else than ALL makes the slurmd of older versions start a login shell of the job's user.
       "--export=ALL", "--chdir=/", "--input=/dev/null", "--output=/dev/null"};
-  if (request.gpus_per_node > 0)
-    arguments.push_back(
-        "--gres=gpu:" + (placement.gpu_type.empty() ? "" : placement.gpu_type + ":") +
-        std::to_string(request.gpus_per_node));
   if (request.time_limit_minutes > 0)
     arguments.push_back("--time=" + std::to_string(request.time_limit_minutes));
-  for (const auto& [option, value] : {std::pair("--partition=", &placement.partition),
-                                      {"--account=", &placement.account},
-                                      {"--qos=", &placement.qos},
-                                      {"--constraint=", &placement.constraint},
-                                      {"--reservation=", &placement.reservation},
-                                      {"--licenses=", &placement.licenses}})
-    if (!value->empty()) arguments.push_back(option + *value);
-  if (placement.exclusive) arguments.emplace_back("--exclusive");
   if (!request.user.name.empty()) {
     arguments.push_back("--uid=" + std::to_string(request.user.user_id));
     arguments.push_back("--gid=" + std::to_string(request.user.group_id));
+  }
+  // sbatch applies the options before this line to all components. Licences are requested once.
+  if (!request.placement.licenses.empty())
+    arguments.push_back("--licenses=" + request.placement.licenses);
+  const auto components = components_of(request);
+  for (size_t index = 0; index < components.size(); ++index) {
+    if (index > 0) arguments.emplace_back(":");
+    arguments.push_back("--job-name=" + component_name(request.name, index));
+    add_component(request.placement, *components[index], arguments);
   }
   return arguments;
 }

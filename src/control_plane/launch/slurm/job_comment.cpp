@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "domain/limits.hpp"
+#include "launch/slurm/components.hpp"
 #include "networks/network.hpp"
 
 namespace trainyard::launch {
@@ -43,16 +44,36 @@ bool is_principal_name(std::string_view text) {
   });
 }
 
+// Reads "8,2": one number for each component.
+Result<void> read_amounts(std::string_view text, int64_t NodeAmounts::*amount,
+                          JobComment& comment) {
+  constexpr int64_t kAmountMax = int64_t{1} << 40;
+  const auto numbers = split(text, ',');
+  if (numbers.size() > kSlurmComponentsMax)
+    return corrupt("the comment of a Slurm job has amounts for " + std::to_string(numbers.size()) +
+                   " components, at most " + std::to_string(kSlurmComponentsMax) + " are allowed");
+  comment.amounts.resize(std::max(comment.amounts.size(), numbers.size()));
+  for (size_t i = 0; i < numbers.size(); ++i)
+    comment.amounts[i].*amount = TRY(natural(numbers[i], kAmountMax));
+  return {};
+}
+
+std::string amounts_text(const JobComment& comment, int64_t NodeAmounts::*amount) {
+  std::string text;
+  for (const NodeAmounts& each : comment.amounts)
+    text += (text.empty() ? "" : ",") + std::to_string(each.*amount);
+  return text.empty() ? "0" : text;
+}
+
 Result<void> read_member(std::string_view member, JobComment& comment) {
   const size_t equals = member.find('=');
   if (equals == std::string_view::npos) return {};
   const auto key = member.substr(0, equals), value = member.substr(equals + 1);
-  constexpr int64_t kAmountMax = int64_t{1} << 40;
   if (key == "hosts") comment.hosts = uint32_t(TRY(natural(value, kHostsMax)));
   if (key == "net") comment.subnet = TRY(networks::parse_subnet(value));
-  if (key == "cpus") comment.cpus = TRY(natural(value, kAmountMax));
-  if (key == "mem") comment.memory_mib = TRY(natural(value, kAmountMax));
-  if (key == "gpus") comment.gpus = TRY(natural(value, kAmountMax));
+  if (key == "cpus") return read_amounts(value, &NodeAmounts::cpus, comment);
+  if (key == "mem") return read_amounts(value, &NodeAmounts::memory_mib, comment);
+  if (key == "gpus") return read_amounts(value, &NodeAmounts::gpus, comment);
   if (key == "reuse") comment.kind = value;
   if (key == "by") comment.submitter = value;
   if (key == "seal") comment.seal = value;
@@ -64,8 +85,9 @@ Result<void> read_member(std::string_view member, JobComment& comment) {
 std::string before_seal(const JobComment& comment) {
   return std::string(kCommentVersion) + " " + comment.mark + " " + comment.attempt.text() +
          " hosts=" + std::to_string(comment.hosts) + " net=" + comment.subnet.text() +
-         " cpus=" + std::to_string(comment.cpus) + " mem=" + std::to_string(comment.memory_mib) +
-         " gpus=" + std::to_string(comment.gpus) +
+         " cpus=" + amounts_text(comment, &NodeAmounts::cpus) +
+         " mem=" + amounts_text(comment, &NodeAmounts::memory_mib) +
+         " gpus=" + amounts_text(comment, &NodeAmounts::gpus) +
          (comment.kind.empty() ? "" : " reuse=" + comment.kind) +
          (is_principal_name(comment.submitter) ? " by=" + comment.submitter : "");
 }

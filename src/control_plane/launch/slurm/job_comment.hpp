@@ -4,6 +4,9 @@
 //   trainyard/1 3fa91c j17a1 hosts=2 net=10.201.0.0/28 cpus=4 mem=2048 gpus=0 by=ana
 //       seal=AbC+/= ended=1:137 why=n2: task 0: Killed
 //
+// `cpus`, `mem` (MiB) and `gpus` are of each node. A heterogeneous job has one number for each of
+// its components: `cpus=8,2`.
+//
 // The seal is the attempt's token, encrypted with the server's key. A job whose seal this server
 // cannot decrypt belongs to another server, even if the mark is the same. Owners of jobs may change
 // comments, and everybody can copy them: in jobs of accounts other than the server's, the seal
@@ -21,9 +24,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "domain/job.hpp"
+#include "launch/slurm/slurm.hpp"
 #include "networks/subnet.hpp"
 
 namespace trainyard::launch {
@@ -33,8 +38,7 @@ struct JobComment {
   domain::AttemptId attempt;
   uint32_t hosts = 0;
   networks::Subnet subnet;
-  // The job's resources on each node.
-  int64_t cpus = 0, memory_mib = 0, gpus = 0;
+  std::vector<NodeAmounts> amounts;  // of each node, by component of the job
   std::string seal;
   // allocation_kind(), if the job may serve further attempts after this one; "": it does not
   std::string kind = {};

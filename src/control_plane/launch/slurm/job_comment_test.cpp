@@ -8,7 +8,8 @@ namespace trainyard::launch {
 namespace {
 
 JobComment some_comment() {
-  return {"3fa91c", {17, 2}, 3, *networks::parse_subnet("10.201.0.16/28"), 8, 4096, 1, "AbC+/="};
+  return {"3fa91c",       {17, 2}, 3, *networks::parse_subnet("10.201.0.16/28"),
+          {{8, 4096, 1}}, "AbC+/="};
 }
 
 TEST(SlurmJobComment, IsReadAsItWasWritten) {
@@ -18,12 +19,22 @@ TEST(SlurmJobComment, IsReadAsItWasWritten) {
   EXPECT_EQ(comment->attempt, (domain::AttemptId{17, 2}));
   EXPECT_EQ(comment->hosts, 3u);
   EXPECT_EQ(comment->subnet.text(), "10.201.0.16/28");
-  EXPECT_EQ(comment->cpus, 8);
-  EXPECT_EQ(comment->memory_mib, 4096);
-  EXPECT_EQ(comment->gpus, 1);
+  EXPECT_EQ(comment->amounts, (std::vector<NodeAmounts>{{8, 4096, 1}}));
   EXPECT_EQ(comment->seal, "AbC+/=");
   EXPECT_TRUE(comment->ended.empty());
   EXPECT_LT(to_text(some_comment()).size(), kSlurmCommentBytesMax / 2);
+}
+
+TEST(SlurmJobComment, HasTheAmountsOfEachComponent) {
+  JobComment comment = some_comment();
+  comment.amounts.push_back({2, 512, 0});
+  EXPECT_NE(to_text(comment).find(" cpus=8,2 mem=4096,512 gpus=1,0 "), std::string::npos);
+  EXPECT_EQ(read_job_comment(to_text(comment))->amounts, comment.amounts);
+  std::string many = "1";
+  for (int i = 0; i < 200; ++i) many += ",1";
+  for (const std::string& wrong : {many, std::string("1,"), std::string("1,-2")})
+    EXPECT_EQ(read_job_comment(to_text(comment) + " cpus=" + wrong).error().kind, Kind::corrupt)
+        << wrong;
 }
 
 TEST(SlurmJobComment, NamesItsSubmitterIfTheNameIsOneOfIam) {

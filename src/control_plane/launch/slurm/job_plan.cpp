@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <optional>
 #include <set>
 
 #include "base/text.hpp"
 #include "launch/local/local.hpp"
 #include "launch/slurm/allocations.hpp"
+#include "launch/slurm/components.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -72,22 +75,12 @@ void override_by(SlurmPlacement& placement, const SlurmPlacement& other) {
   placement.exclusive |= other.exclusive;
 }
 
-// The resources of a step, or of the steps on a node.
-struct StepSize {
-  int64_t cpus = 0, memory_mib = 0, gpus = 0;
-  void add(const StepSize& other) {
-    cpus += other.cpus;
-    memory_mib += other.memory_mib;
-    gpus += other.gpus;
-  }
-};
-
 // Returns the sizes of the hosts on the node. Slurm allocates whole processors: shares are rounded
 // up, or down where the node has fewer.
-std::vector<StepSize> sizes_on(const Gang& gang, const NodePart& part) {
+std::vector<NodeAmounts> sizes_on(const Gang& gang, const NodePart& part) {
   int64_t cpus = 0;
   for (const auto host : part.hosts) cpus += int64_t(std::ceil(gang.members[host].share.cpus));
-  std::vector<StepSize> sizes;
+  std::vector<NodeAmounts> sizes;
   for (const auto host : part.hosts) {
     const domain::Share& share = gang.members[host].share;
     const double whole = cpus <= part.node->cpus ? std::ceil(share.cpus) : std::floor(share.cpus);
@@ -97,17 +90,25 @@ std::vector<StepSize> sizes_on(const Gang& gang, const NodePart& part) {
   return sizes;
 }
 
-StepSize size_on(const Gang& gang, const NodePart& part) {
-  StepSize sum;
-  for (const StepSize& size : sizes_on(gang, part)) sum.add(size);
+NodeAmounts size_on(const Gang& gang, const NodePart& part) {
+  NodeAmounts sum;
+  for (const NodeAmounts& size : sizes_on(gang, part)) sum.add(size);
   return sum;
 }
 
+// A node on which steps run.
+struct StepNode {
+  std::string node;
+  std::optional<size_t> component;  // of a heterogeneous job
+};
+
 // A step of one task on the node, with the program of hosts.
-std::string srun_text(const SlurmJobSettings& settings, const std::string& node,
-                      const StepSize& size) {
-  return "srun --export=ALL --kill-on-bad-exit=0 --exact --nodes=1 --ntasks=1 --nodelist=" +
-         shell_quoted(node) + " --cpus-per-task=" + std::to_string(size.cpus) +
+std::string srun_text(const SlurmJobSettings& settings, const StepNode& on,
+                      const NodeAmounts& size) {
+  return "srun --export=ALL --kill-on-bad-exit=0 --exact" +
+         (on.component ? " --het-group=" + std::to_string(*on.component) : std::string()) +
+         " --nodes=1 --ntasks=1 --nodelist=" + shell_quoted(on.node) +
+         " --cpus-per-task=" + std::to_string(size.cpus) +
          " --mem=" + std::to_string(size.memory_mib) +
          " --gres=" + (size.gpus > 0 ? "gpu:" + std::to_string(size.gpus) : std::string("none")) +
          " " + shell_quoted(settings.program_directory + "/trainyard-slurm-host");
@@ -115,9 +116,9 @@ std::string srun_text(const SlurmJobSettings& settings, const std::string& node,
 
 // Runs one host, and prints its number, its exit code and its first message: the program's own, or
 // else srun's, which may come before it.
-std::string step_of_host(const SlurmJobSettings& settings, const StepSize& size,
-                         const HostOrder& order, const std::string& node) {
-  return "(\n  why=$(" + srun_text(settings, node, size) + " 2>&1 <<'ORDER'\n" + to_text(order) +
+std::string step_of_host(const SlurmJobSettings& settings, const NodeAmounts& size,
+                         const HostOrder& order, const StepNode& on) {
+  return "(\n  why=$(" + srun_text(settings, on, size) + " 2>&1 <<'ORDER'\n" + to_text(order) +
          "\nORDER\n  )\n  code=$?\n"
          "  own=$(printf '%s\\n' \"$why\" | grep -v '^srun: ' | head -n 1)\n"
          "  echo \"" +
@@ -128,14 +129,14 @@ std::string step_of_host(const SlurmJobSettings& settings, const StepSize& size,
 // Runs all hosts of the node. The program prints the same line of each host that ends; what srun
 // prints itself is the message of those that have not when the step ends.
 std::string step_of_node(const SlurmJobSettings& settings, const Gang& gang, const NodePart& part,
-                         const std::vector<HostOrder>& orders) {
+                         const std::vector<HostOrder>& orders, const StepNode& on) {
   std::string texts, hosts;
   for (const auto host : part.hosts) {
     texts += to_text(orders[host]) + "\n";
     hosts += " " + std::to_string(host);
   }
-  return "(\n  " + srun_text(settings, part.node->name, size_on(gang, part)) +
-         " --hosts 2>&1 <<'ORDERS'\n" + texts + "ORDERS\n  code=$?\n  for host in" + hosts +
+  return "(\n  " + srun_text(settings, on, size_on(gang, part)) + " --hosts 2>&1 <<'ORDERS'\n" +
+         texts + "ORDERS\n  code=$?\n  for host in" + hosts +
          "; do echo \"$host $code\"; done\n) &\n";
 }
 
@@ -144,34 +145,75 @@ int64_t time_limit_minutes_of(const SlurmJobSettings& settings, const Gang& gang
   return (gang.run_time_max + settings.time_margin + kMinute - 1ms) / kMinute;
 }
 
-// A Slurm job requests the same from each of its nodes: that of the node with the largest need. It
-// has one task on each node, and the steps of hosts share the task's processors.
-void add_sizes(const Gang& gang, const std::vector<NodePart>& parts, SlurmJobRequest& request) {
-  for (const auto& part : parts) {
-    request.nodes.push_back(part.node->name);
-    const StepSize size = size_on(gang, part);
-    request.cpus_per_node = std::max(request.cpus_per_node, size.cpus);
-    request.memory_mib_per_node = std::max(request.memory_mib_per_node, size.memory_mib);
-    request.gpus_per_node = std::max(request.gpus_per_node, size.gpus);
+NodeAmounts largest_of(const std::vector<NodeAmounts>& sizes) {
+  NodeAmounts largest;
+  for (const NodeAmounts& size : sizes) {
+    largest.cpus = std::max(largest.cpus, size.cpus);
+    largest.memory_mib = std::max(largest.memory_mib, size.memory_mib);
+    largest.gpus = std::max(largest.gpus, size.gpus);
   }
+  return largest;
 }
 
-// Fails where Slurm would reject the job.
-Result<void> check_sizes(const std::vector<NodePart>& parts, const SlurmJobRequest& request) {
-  for (const auto& [node, hosts] : parts) {
-    const auto check = [&, name = node->name](const char* what, int64_t has,
-                                              int64_t requested) -> Result<void> {
+// Returns true if the job can request as much from the node as from its fullest one: it needs as
+// many GPUs there, and the rest is free.
+bool may_request(const SlurmNode& node, const NodeAmounts& size, const NodeAmounts& largest) {
+  return size == largest ||
+         (size.gpus == largest.gpus && node.cpus - node.cpus_allocated >= largest.cpus &&
+          node.memory_mib - node.memory_allocated_mib >= largest.memory_mib);
+}
+
+// A component requests the same from each of its nodes, and has one task on each, whose processors
+// the steps of hosts share. If each node can spare what the fullest one needs, the job has one
+// component: heterogeneous jobs wait for Slurm's backfill scheduler.
+void add_components(const Gang& gang, const std::vector<NodePart>& parts,
+                    SlurmJobRequest& request) {
+  std::vector<NodeAmounts> sizes;
+  for (const NodePart& part : parts) sizes.push_back(size_on(gang, part));
+  const NodeAmounts largest = largest_of(sizes);
+  bool equal = true;
+  for (size_t i = 0; i < parts.size(); ++i) equal &= may_request(*parts[i].node, sizes[i], largest);
+  std::vector<SlurmComponent> components;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const NodeAmounts& size = equal ? largest : sizes[i];
+    auto found = std::ranges::find(components, size, &SlurmComponent::per_node);
+    if (found == components.end()) found = components.insert(found, {{}, size});
+    found->nodes.push_back(parts[i].node->name);
+  }
+  static_cast<SlurmComponent&>(request) = std::move(components.front());
+  request.others.assign(std::make_move_iterator(components.begin() + 1),
+                        std::make_move_iterator(components.end()));
+}
+
+// Fails where Slurm would reject the job, or never start it.
+Result<void> check_sizes(const Gang& gang, const std::vector<NodePart>& parts,
+                         const SlurmJobRequest& request) {
+  if (request.others.size() >= kSlurmComponentsMax)
+    return invalid("the gang's nodes need " + std::to_string(request.others.size() + 1) +
+                   " different amounts of resources, and a Slurm job has at most " +
+                   std::to_string(kSlurmComponentsMax) + " components: use more equal hosts");
+  for (const NodePart& part : parts) {
+    const NodeAmounts size = size_on(gang, part);
+    const auto check = [&](const char* what, int64_t has, int64_t requested) -> Result<void> {
       if (has >= requested) return {};
-      return unavailable("the node " + name + " has " + std::to_string(has) + " " + what +
-                         ", but a Slurm job requests as much of each node as the fullest one "
-                         "needs: " +
-                         std::to_string(requested));
+      return unavailable("the node " + part.node->name + " has " + std::to_string(has) + " " +
+                         what + ", but its hosts need " + std::to_string(requested));
     };
-    TRY(check("processors", node->cpus, request.cpus_per_node));
-    TRY(check("MiB of memory", node->memory_mib, request.memory_mib_per_node));
-    TRY(check("GPUs", node->gpus, request.gpus_per_node));
+    TRY(check("processors", part.node->cpus, size.cpus));
+    TRY(check("MiB of memory", part.node->memory_mib, size.memory_mib));
+    TRY(check("GPUs", part.node->gpus, size.gpus));
   }
   return {};
+}
+
+// Returns the component of a heterogeneous job that has the node.
+StepNode step_node_of(const SlurmJobRequest& request, const std::string& node) {
+  if (request.others.empty()) return {node, {}};
+  const auto components = components_of(request);
+  for (size_t index = 0; index < components.size(); ++index)
+    if (std::ranges::find(components[index]->nodes, node) != components[index]->nodes.end())
+      return {node, index};
+  return {node, {}};
 }
 
 // A port for each host, different ones for all gangs of this server while their subnets have fewer
@@ -223,13 +265,14 @@ std::string script_of(const SlurmJobSettings& settings, const Gang& gang,
       "[ -z \"$SLURM_RESTART_COUNT\" ] || exit 1\n"
       "export PATH=\"$PATH:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n{\n";
   for (const auto& part : parts) {
+    const StepNode on = step_node_of(request, part.node->name);
     if (!request.user.name.empty()) {
-      script += step_of_node(settings, gang, part, orders);
+      script += step_of_node(settings, gang, part, orders, on);
       continue;
     }
     const auto sizes = sizes_on(gang, part);
     for (size_t i = 0; i < sizes.size(); ++i)
-      script += step_of_host(settings, sizes[i], orders[part.hosts[i]], part.node->name);
+      script += step_of_host(settings, sizes[i], orders[part.hosts[i]], on);
   }
   return script +
          "wait\n} | {\n"
@@ -330,7 +373,7 @@ Result<std::string> kind_of(const SlurmJobSettings& settings, const Gang& gang,
   SlurmJobRequest request;
   request.placement = TRY(placement_of(settings, gang));
   request.user = TRY(unix_user_of(settings, gang));
-  add_sizes(gang, parts, request);
+  add_components(gang, parts, request);
   return allocation_kind(request, gang.submitter);
 }
 
@@ -358,17 +401,12 @@ Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& g
   request.name = job_name(settings.mark, gang.attempt);
   request.placement = TRY(placement_of(settings, gang));
   request.user = TRY(unix_user_of(settings, gang));
-  add_sizes(gang, parts, request);
-  TRY(check_sizes(parts, request));
+  add_components(gang, parts, request);
+  TRY(check_sizes(gang, parts, request));
   request.time_limit_minutes = time_limit_minutes_of(settings, gang);
-  JobComment comment{settings.mark,
-                     gang.attempt,
-                     uint32_t(gang.members.size()),
-                     subnet,
-                     request.cpus_per_node,
-                     request.memory_mib_per_node,
-                     request.gpus_per_node,
-                     ""};
+  JobComment comment{settings.mark, gang.attempt, uint32_t(gang.members.size()), subnet, {}, ""};
+  for (const SlurmComponent* component : components_of(request))
+    comment.amounts.push_back(component->per_node);
   if (may_serve_others(settings, gang)) comment.kind = allocation_kind(request, gang.submitter);
   comment.submitter = gang.submitter;
   comment.seal = seal(seal_context(comment, request.user.name));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "domain/limits.hpp"
 #include "launch/slurm/command_line.hpp"
 #include "os/files.hpp"
@@ -64,9 +66,9 @@ TEST(SlurmJobPlan, RequestsTheNodesThatThePlannerChose) {
   ASSERT_TRUE(request) << request.error().message;
   EXPECT_EQ(request->name, "trainyard-3fa91c-j17a1");
   EXPECT_EQ(request->nodes, (std::vector<std::string>{"n1", "n3"}));
-  EXPECT_EQ(request->cpus_per_node, 2) << "a share of a processor is a whole one for Slurm";
-  EXPECT_EQ(request->memory_mib_per_node, 100);
-  EXPECT_EQ(request->gpus_per_node, 1);
+  EXPECT_EQ(request->per_node.cpus, 2) << "a share of a processor is a whole one for Slurm";
+  EXPECT_EQ(request->per_node.memory_mib, 100);
+  EXPECT_EQ(request->per_node.gpus, 1);
   EXPECT_EQ(request->time_limit_minutes, 120) << "with the margin";
   const auto comment = read_job_comment(request->comment);
   ASSERT_TRUE(comment) << comment.error().message;
@@ -93,7 +95,7 @@ TEST(SlurmJobPlan, GivesEachNodeAGatewayAndEachHostAnAddress) {
   EXPECT_EQ(choose_gang_subnet(job_settings(), three, {}, 0)->prefix, 28);
   const auto request = plan_job(job_settings(), three, three_nodes(), kSubnet, seal);
   ASSERT_TRUE(request) << request.error().message;
-  EXPECT_EQ(request->memory_mib_per_node, 200);
+  EXPECT_EQ(request->per_node.memory_mib, 200);
   const auto orders = orders_of(request->script);
   ASSERT_EQ(orders.size(), 3u);
   const auto address = [](networks::Address address) { return networks::to_text(address); };
@@ -113,14 +115,67 @@ TEST(SlurmJobPlan, GivesEachNodeAGatewayAndEachHostAnAddress) {
   EXPECT_EQ(orders[0].order, R"({"token":"secret's"})");
 }
 
-TEST(SlurmJobPlan, RequestsTheResourcesOfTheFullestNodeOnEachNode) {
-  Gang uneven = gang_on({"n1", "n3", "n3", "n3"});
-  uneven.members[0].share = {4, 900 << 20, 4};
-  const auto request = plan_job(job_settings(), uneven, three_nodes(), kSubnet, seal);
+// One host on n1 and two on n3, without GPUs.
+Gang uneven_gang() {
+  Gang uneven = gang_on({"n1", "n3", "n3"});
+  for (auto& member : uneven.members) member.share.gpus = 0;
+  return uneven;
+}
+
+TEST(SlurmJobPlan, RequestsTheNeedOfTheFullestNodeWhereItIsFree) {
+  const auto request = plan_job(job_settings(), uneven_gang(), three_nodes(), kSubnet, seal);
   ASSERT_TRUE(request) << request.error().message;
-  EXPECT_EQ(request->memory_mib_per_node, 900);
-  EXPECT_EQ(request->gpus_per_node, 4);
-  EXPECT_EQ(request->cpus_per_node, 6);
+  EXPECT_TRUE(request->others.empty());
+  EXPECT_EQ(request->nodes, (std::vector<std::string>{"n1", "n3"}));
+  EXPECT_EQ(request->per_node, (NodeAmounts{4, 200, 0}));
+  EXPECT_EQ(request->script.find("--het-group"), std::string::npos);
+}
+
+TEST(SlurmJobPlan, RequestsTheNeedOfEachNodeWhereLessIsFree) {
+  struct Case {
+    const char* what;
+    void (*change)(std::vector<SlurmNode>&, Gang&);
+    NodeAmounts second;
+  };
+  for (const Case& each : {
+           Case{"fewer processors", [](auto&nodes, auto&) { nodes[0].cpus = 3; }, {4, 200, 0}},
+           Case{"busy processors",
+                [](auto&nodes, auto&) { nodes[0].cpus_allocated = 13; },
+                {4, 200, 0}},
+           Case{"less memory", [](auto&nodes, auto&) { nodes[0].memory_mib = 199; }, {4, 200, 0}},
+           Case{"busy memory",
+                [](auto&nodes, auto&) { nodes[0].memory_allocated_mib = 801; },
+                {4, 200, 0}},
+           Case{
+               "other GPUs", [](auto&, auto&gang) { gang.members[1].share.gpus = 4; }, {4, 200, 4}},
+       }) {
+    auto nodes = three_nodes();
+    Gang gang = uneven_gang();
+    each.change(nodes, gang);
+    const auto request = plan_job(job_settings(), gang, nodes, kSubnet, seal);
+    ASSERT_TRUE(request) << each.what << ": " << request.error().message;
+    EXPECT_EQ(request->nodes, std::vector<std::string>{"n1"}) << each.what;
+    EXPECT_EQ(request->per_node, (NodeAmounts{2, 100, 0})) << each.what;
+    ASSERT_EQ(request->others.size(), 1u) << each.what;
+    EXPECT_EQ(request->others[0].nodes, std::vector<std::string>{"n3"}) << each.what;
+    EXPECT_EQ(request->others[0].per_node, each.second) << each.what;
+    EXPECT_EQ(read_job_comment(request->comment)->amounts,
+              (std::vector<NodeAmounts>{{2, 100, 0}, each.second}));
+    const size_t n1 = request->script.find("--het-group=0 --nodes=1 --ntasks=1 --nodelist='n1'");
+    const size_t n3 = request->script.find("--het-group=1 --nodes=1 --ntasks=1 --nodelist='n3'");
+    EXPECT_NE(n1, std::string::npos) << request->script;
+    EXPECT_NE(n3, std::string::npos) << request->script;
+  }
+}
+
+TEST(SlurmJobPlan, HasOneComponentForNodesWithEqualNeeds) {
+  Gang gang = gang_on({"n1", "n2", "n3", "n3"});
+  for (size_t i : {0u, 1u}) gang.members[i].share.gpus = 0;
+  const auto request = plan_job(job_settings(), gang, three_nodes(), kSubnet, seal);
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->nodes, (std::vector<std::string>{"n1", "n2"}));
+  ASSERT_EQ(request->others.size(), 1u);
+  EXPECT_EQ(request->others[0].per_node, (NodeAmounts{4, 200, 2}));
 }
 
 TEST(SlurmJobPlan, FillsANodeWithUnequalHosts) {
@@ -132,13 +187,13 @@ TEST(SlurmJobPlan, FillsANodeWithUnequalHosts) {
   nodes[0].memory_mib = 1000;
   const auto request = plan_job(job_settings(), gang, nodes, kSubnet, seal);
   ASSERT_TRUE(request) << request.error().message;
-  EXPECT_EQ(request->cpus_per_node, 5);
-  EXPECT_LE(request->memory_mib_per_node, 1000);
+  EXPECT_EQ(request->per_node.cpus, 5);
+  EXPECT_LE(request->per_node.memory_mib, 1000);
   // Three hosts of one and two thirds: rounded up, they need six processors.
   for (auto& member : gang.members) member.share.cpus = 5.0 / 3;
   const auto rounded = plan_job(job_settings(), gang, nodes, kSubnet, seal);
   ASSERT_TRUE(rounded) << rounded.error().message;
-  EXPECT_EQ(rounded->cpus_per_node, 3);
+  EXPECT_EQ(rounded->per_node.cpus, 3);
   EXPECT_NE(rounded->script.find("--cpus-per-task=1 "), std::string::npos);
 }
 
@@ -149,17 +204,17 @@ TEST(SlurmJobPlan, NamesTheNodeThatIsTooSmall) {
     int64_t has;
     const char* message;
   };
-  for (const Case& each : {Case{&SlurmNode::cpus, 3, "n1 has 3 processors"},
-                           Case{&SlurmNode::memory_mib, 199, "n1 has 199 MiB of memory"},
-                           Case{&SlurmNode::gpus, 1, "n1 has 1 GPUs"}}) {
+  for (const Case& each : {Case{&SlurmNode::cpus, 1, "n3 has 1 processors"},
+                           Case{&SlurmNode::memory_mib, 199, "n3 has 199 MiB of memory"},
+                           Case{&SlurmNode::gpus, 1, "n3 has 1 GPUs"}}) {
     auto nodes = three_nodes();
-    nodes[0].*each.amount = each.has;
+    nodes[2].*each.amount = each.has;
     const auto request = plan_job(job_settings(), uneven, nodes, kSubnet, seal);
     ASSERT_FALSE(request) << each.message;
     EXPECT_EQ(request.error().kind, Kind::unavailable);
     EXPECT_NE(request.error().message.find(each.message), std::string::npos)
         << request.error().message;
-    nodes[0].*each.amount = each.has + 1;
+    nodes[2].*each.amount = each.has + 1;
     EXPECT_TRUE(plan_job(job_settings(), uneven, nodes, kSubnet, seal)) << each.message;
   }
 }
@@ -342,34 +397,43 @@ TEST(SlurmCommandLine, HasAnOptionForEachMember) {
   request.name = "a";
   request.comment = "b c";
   request.nodes = {"n1", "n2"};
-  request.gpus_per_node = 2;
-  request.memory_mib_per_node = 100;
+  request.per_node.gpus = 2;
+  request.per_node.memory_mib = 100;
   request.time_limit_minutes = 5;
   request.placement = {"p", "ac", "q", "rack1&ib", "maint", "matlab:1", "h100", true};
-  EXPECT_EQ(sbatch_arguments(request), (std::vector<std::string>{"sbatch",
-                                                                 "--parsable",
-                                                                 "--job-name=a",
-                                                                 "--comment=b c",
-                                                                 "--nodes=2",
-                                                                 "--nodelist=n1,n2",
-                                                                 "--ntasks-per-node=1",
-                                                                 "--cpus-per-task=1",
-                                                                 "--mem=100",
-                                                                 "--dependency=singleton",
-                                                                 "--no-requeue",
-                                                                 "--export=ALL",
-                                                                 "--chdir=/",
-                                                                 "--input=/dev/null",
-                                                                 "--output=/dev/null",
-                                                                 "--gres=gpu:h100:2",
-                                                                 "--time=5",
-                                                                 "--partition=p",
-                                                                 "--account=ac",
-                                                                 "--qos=q",
-                                                                 "--constraint=rack1&ib",
-                                                                 "--reservation=maint",
-                                                                 "--licenses=matlab:1",
-                                                                 "--exclusive"}));
+  const std::vector<std::string> common = {"sbatch",
+                                           "--parsable",
+                                           "--comment=b c",
+                                           "--dependency=singleton",
+                                           "--no-requeue",
+                                           "--export=ALL",
+                                           "--chdir=/",
+                                           "--input=/dev/null",
+                                           "--output=/dev/null",
+                                           "--time=5",
+                                           "--licenses=matlab:1"};
+  const std::vector<std::string> placed = {
+      "--partition=p",         "--account=ac",        "--qos=q",
+      "--constraint=rack1&ib", "--reservation=maint", "--exclusive"};
+  const auto joined = [](std::vector<std::vector<std::string>> lists) {
+    std::vector<std::string> all;
+    for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
+    return all;
+  };
+  const std::vector<std::string> first = {
+      "--job-name=a",      "--nodes=2", "--nodelist=n1,n2", "--ntasks-per-node=1",
+      "--cpus-per-task=1", "--mem=100", "--gres=gpu:h100:2"};
+  EXPECT_EQ(sbatch_arguments(request), joined({common, first, placed}));
+  request.others = {{{"n7"}, {6, 50, 0}}};
+  const std::vector<std::string> second = {":",
+                                           "--job-name=a.1",
+                                           "--nodes=1",
+                                           "--nodelist=n7",
+                                           "--ntasks-per-node=1",
+                                           "--cpus-per-task=6",
+                                           "--mem=50"};
+  EXPECT_EQ(sbatch_arguments(request), joined({common, first, placed, second, placed}))
+      << "licences are requested once";
 }
 
 // The output of squeue, with its marker in the place of "@".
@@ -389,8 +453,8 @@ TEST(SlurmCommandLine, SubmitsForAnotherAccount) {
   request.nodes = {"n1"};
   request.user = {"alice", 1001, 100};
   const auto arguments = sbatch_arguments(request);
-  EXPECT_EQ(arguments[arguments.size() - 2], "--uid=1001");
-  EXPECT_EQ(arguments.back(), "--gid=100");
+  EXPECT_NE(std::ranges::find(arguments, "--uid=1001"), arguments.end());
+  EXPECT_NE(std::ranges::find(arguments, "--gid=100"), arguments.end());
   SeededRandom random(7);
   const RunProgram none = [](const os::Command&) -> Result<os::Outcome> {
     return internal("no program");

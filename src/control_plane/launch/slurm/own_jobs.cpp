@@ -1,5 +1,7 @@
 #include "launch/slurm/own_jobs.hpp"
 
+#include <algorithm>
+
 #include "launch/slurm/answers.hpp"
 #include "launch/slurm/slurm_states.hpp"
 
@@ -17,17 +19,16 @@ std::optional<OwnJob> read_own_job(const SlurmJob& job, const OwnJob* known,
   return OwnJob{job, *std::move(comment), *std::move(token)};
 }
 
-std::map<std::string, JobComment> sum_by_node(const std::vector<const OwnJob*>& jobs) {
-  std::map<std::string, JobComment> sums;
+std::map<std::string, NodeAmounts> sum_by_node(const std::vector<const OwnJob*>& jobs) {
+  std::map<std::string, NodeAmounts> sums;
   for (const OwnJob* own : jobs) {
-    if (has_ended(own->job) || own->job.nodes.empty()) continue;
-    const auto names = expand_host_list(own->job.nodes);
-    if (!names) continue;
-    for (const std::string& name : *names) {
-      JobComment& sum = sums[name];
-      sum.cpus += own->comment.cpus;
-      sum.memory_mib += own->comment.memory_mib;
-      sum.gpus += own->comment.gpus;
+    if (has_ended(own->job)) continue;
+    auto components = own->job.component_nodes;
+    if (components.empty()) components = {own->job.nodes};
+    for (size_t i = 0; i < std::min(components.size(), own->comment.amounts.size()); ++i) {
+      const auto names = expand_host_list(components[i]);
+      if (!names) continue;
+      for (const std::string& name : *names) sums[name].add(own->comment.amounts[i]);
     }
   }
   return sums;

@@ -38,7 +38,7 @@ using UnsealToken =
 std::optional<OwnJob> read_own_job(const SlurmJob& job, const OwnJob* known,
                                    const std::string& mark, const UnsealToken& unseal);
 
-// Sums up the resources of these jobs on each node: cpus, memory_mib and gpus.
-std::map<std::string, JobComment> sum_by_node(const std::vector<const OwnJob*>& jobs);
+// Sums up the resources of these jobs on each node.
+std::map<std::string, NodeAmounts> sum_by_node(const std::vector<const OwnJob*>& jobs);
 
 }  // namespace trainyard::launch

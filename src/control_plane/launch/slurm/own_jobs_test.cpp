@@ -16,8 +16,8 @@ Result<std::string> unseal(const std::string& sealed, const std::string& context
 
 // A job of the account with the comment that this server would give it.
 SlurmJob job_of(const std::string& user) {
-  JobComment comment{"3fa91c", {17, 1}, 1, *networks::parse_subnet("10.201.0.0/28"),
-                     4,        4096,    0, ""};
+  JobComment comment{"3fa91c",       {17, 1}, 1, *networks::parse_subnet("10.201.0.0/28"),
+                     {{4, 4096, 0}}, ""};
   comment.submitter = "ana";
   std::string seal = seal_context(comment, user) + "#token";
   for (char& c : seal)
@@ -85,6 +85,17 @@ TEST(SlurmOwnJobs, AreSummedByNodeUntilTheyEnd) {
   EXPECT_EQ(sums.at("n1").cpus, 8);
   EXPECT_EQ(sums.at("n2").memory_mib, 4096);
   EXPECT_EQ(sums.size(), 2u);
+}
+
+TEST(SlurmOwnJobs, AreSummedByComponent) {
+  auto own = *read_own_job(job_of(""), nullptr, "3fa91c", unseal);
+  own.job.nodes = "n1,n[2-3],n4";
+  own.job.component_nodes = {"n1", "n[2-3]", "n4"};
+  own.comment.amounts = {{8, 100, 1}, {2, 50, 0}};
+  const auto sums = sum_by_node({&own});
+  EXPECT_EQ(sums.at("n1"), (NodeAmounts{8, 100, 1}));
+  EXPECT_EQ(sums.at("n3"), (NodeAmounts{2, 50, 0}));
+  EXPECT_FALSE(sums.contains("n4")) << "the comment does not have its amounts";
 }
 
 }  // namespace

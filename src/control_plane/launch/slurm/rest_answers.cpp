@@ -121,7 +121,7 @@ Result<std::string> from_base64_url(std::string_view text) {
 }  // namespace
 
 Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body, std::string_view own_user) {
-  std::vector<SlurmJob> jobs;
+  std::vector<ListedJob> listed;
   for (const Json& each : TRY(list_in(body, "jobs", kSlurmJobsMax))) {
     SlurmJob job;
     job.user = text_of(each, "user_name");
@@ -142,9 +142,13 @@ Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body, std::string_
     job.requeued = number_of(each, "restart_cnt") > 0;
     job.preempted = number_of(each, "preempt_time") > 0;
     if (job.requeued && job.nodes.empty()) job.nodes = text_of(each, "required_nodes");
-    jobs.push_back(std::move(job));
+    const int64_t first = number_of(each, "het_job_id");
+    const int64_t component = first == 0 ? 0 : number_of(each, "het_job_offset");
+    if (component >= int64_t(kSlurmComponentsMax)) continue;
+    if (component > 0) job.id = uint64_t(first);
+    listed.push_back({std::move(job), size_t(component)});
   }
-  return jobs;
+  return join_components(std::move(listed));
 }
 
 Result<std::vector<SlurmNode>> read_rest_nodes(std::string_view body) {

@@ -99,9 +99,9 @@ TEST_P(SlurmRestVersion, SubmitsInItsForms) {
   ASSERT_NE(version, nullptr);
   SlurmJobRequest request;
   request.nodes = {"n1", "n3"};
-  request.memory_mib_per_node = 512;
+  request.per_node.memory_mib = 512;
   request.time_limit_minutes = 9;
-  request.gpus_per_node = 2;
+  request.per_node.gpus = 2;
   request.placement.gpu_type = "t4";
   request.placement.exclusive = true;
   const auto sent = parse_json(rest_submission(*version, request));
@@ -114,6 +114,26 @@ TEST_P(SlurmRestVersion, SubmitsInItsForms) {
   EXPECT_EQ(job["tres_per_node"], "gres/gpu:t4:2");
   EXPECT_EQ(job["shared"], Json::array({"none"}));
   EXPECT_TRUE(job["environment"].is_array());
+}
+
+TEST_P(SlurmRestVersion, SubmitsComponents) {
+  SlurmJobRequest request;
+  request.name = "a";
+  request.nodes = {"n1"};
+  request.placement.licenses = "matlab:1";
+  request.placement.partition = "train";
+  request.others = {{{"n2", "n3"}, {6, 50, 2}}};
+  for (const char* name : {"v0.0.38", GetParam()}) {
+    const auto sent = parse_json(rest_submission(*find_rest_version(name), request));
+    ASSERT_TRUE(sent && !sent->contains("job") && (*sent)["jobs"].size() == 2) << name;
+    const Json &first = (*sent)["jobs"][0], &second = (*sent)["jobs"][1];
+    EXPECT_EQ(first["name"], "a");
+    EXPECT_EQ(second["name"], "a.1");
+    EXPECT_EQ(second["cpus_per_task"], 6);
+    EXPECT_EQ(second["tasks"], 2);
+    EXPECT_EQ(second["partition"], "train");
+    EXPECT_TRUE(first.contains("licenses") && !second.contains("licenses")) << name;
+  }
 }
 
 TEST_P(SlurmRestVersion, PowersNodes) {
@@ -138,6 +158,24 @@ TEST_P(SlurmRestVersion, PowersNodes) {
   const auto old = *slurm_by_rest({"http://s", "v0.0.38", "root", file}, send, clock);
   EXPECT_EQ(old->power_up({"n1"}).error().kind, Kind::invalid);
   EXPECT_EQ(requests.size(), 3u);
+}
+
+TEST(SlurmRestAnswers, JoinsComponents) {
+  const auto jobs = read_rest_jobs(
+      R"({"jobs":[
+        {"job_id":6,"het_job_id":{"set":true,"infinite":false,"number":5},
+         "het_job_offset":{"set":true,"infinite":false,"number":1},"user_name":"root",
+         "job_state":["RUNNING"],"nodes":"n[2-3]","name":"a.1","comment":"trainyard/1 a"},
+        {"job_id":5,"het_job_id":5,"het_job_offset":0,"user_name":"root","job_state":"RUNNING",
+         "nodes":"n1","name":"a","comment":"trainyard/1 a"},
+        {"job_id":9,"het_job_id":8,"het_job_offset":1,"user_name":"root","job_state":"RUNNING",
+         "comment":"trainyard/1 b"}]})",
+      "root");
+  ASSERT_TRUE(jobs && jobs->size() == 1);
+  EXPECT_EQ(jobs->front().id, 5u);
+  EXPECT_EQ(jobs->front().name, "a");
+  EXPECT_EQ(jobs->front().nodes, "n1,n[2-3]");
+  EXPECT_EQ(jobs->front().component_nodes, (std::vector<std::string>{"n1", "n[2-3]"}));
 }
 
 TEST(SlurmRestAnswers, AcceptsTheFormsOfNewerVersions) {
@@ -252,8 +290,8 @@ TEST(SlurmRest, SendsTheTokenOfTheFileWithEachRequest) {
   ASSERT_TRUE(slurm) << slurm.error().message;
   SlurmJobRequest request;
   request.nodes = {"n1", "n2"};
-  request.cpus_per_node = 6;
-  request.gpus_per_node = 4;
+  request.per_node.cpus = 6;
+  request.per_node.gpus = 4;
   request.script = "#!/bin/sh\n";
   request.placement.gpu_type = "h100";
   EXPECT_FALSE((*slurm)->submit(request)) << "the file is missing";

@@ -27,7 +27,7 @@ inline constexpr size_t kSlurmJobsMax = 200'000;
 inline constexpr size_t kSlurmCommentBytesMax = 1024;
 
 struct SlurmJob {
-  uint64_t id = 0;
+  uint64_t id = 0;             // of a heterogeneous job: of its first component
   std::string state;           // "PENDING", "RUNNING", "NODE_FAIL"
   std::string reason;          // Slurm's reason for the state: "Resources", "None"
   std::string expected_start;  // of a pending job, by the cluster's clock; "" or "N/A": unknown
@@ -41,6 +41,8 @@ struct SlurmJob {
   // Slurm has begun to end the job in favour of another one: its processes have got SIGTERM, and
   // get SIGKILL at the end of the partition's GraceTime.
   bool preempted = false;
+  // The host list of each component of a heterogeneous job. Empty: it has one component.
+  std::vector<std::string> component_nodes = {};
 };
 
 struct SlurmNode {
@@ -69,18 +71,34 @@ struct SlurmPlacement {
   bool operator==(const SlurmPlacement&) const = default;
 };
 
-struct SlurmJobRequest {
+// The resources of a job on one node.
+struct NodeAmounts {
+  int64_t cpus = 0, memory_mib = 0, gpus = 0;
+  void add(const NodeAmounts& other) {
+    cpus += other.cpus;
+    memory_mib += other.memory_mib;
+    gpus += other.gpus;
+  }
+  bool operator==(const NodeAmounts&) const = default;
+};
+
+// Nodes of which a job requests the same.
+struct SlurmComponent {
+  std::vector<std::string> nodes;
+  NodeAmounts per_node = {.cpus = 1};
+};
+
+// Slurm starts all components of a job at once. A job with `others` is a heterogeneous job for
+// Slurm (components.hpp), which only its backfill scheduler starts.
+struct SlurmJobRequest : SlurmComponent {
   std::string name;
   std::string comment;
-  std::string script;  // may hold secrets: never an argument of a program
-  std::vector<std::string> nodes;
-  int64_t cpus_per_node = 1;
-  int64_t memory_mib_per_node = 0;
-  int64_t gpus_per_node = 0;
+  std::string script;              // may hold secrets: never an argument of a program
   int64_t time_limit_minutes = 0;  // 0: the partition's default
   SlurmPlacement placement;
-  std::vector<uint64_t> after = {};  // it starts when these jobs have ended
-  UnixUser user = {};                // the owner; without a name: the server's own account
+  std::vector<uint64_t> after = {};         // it starts when these jobs have ended
+  UnixUser user = {};                       // the owner; without a name: the server's own account
+  std::vector<SlurmComponent> others = {};  // after the first component
 };
 
 // Formats the job's dependencies: "singleton,afterany:7". `singleton` delays a repeated submission

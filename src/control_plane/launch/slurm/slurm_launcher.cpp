@@ -213,7 +213,6 @@ class SlurmLauncher final : public Launcher {
   struct Queued {
     Gang gang;
     SlurmJob job;  // except for its id
-    std::vector<std::string> nodes;
     networks::Subnet subnet;
   };
   // A new job of this server, which answers to earlier queries do not list.
@@ -484,7 +483,7 @@ class SlurmLauncher final : public Launcher {
 
   // Sums what this server's jobs have on each node. Not second jobs of an attempt: the owner of one
   // can submit others with the same comment, which claim what they do not have.
-  std::map<std::string, JobComment> used() const {
+  std::map<std::string, NodeAmounts> used() const {
     std::vector<const OwnJob*> counted;
     for (const OwnJob& own : all_)
       if (own.job.user.empty() || is_removed(own) || is_idle(own) || find(attempt_of(own)) == &own)
@@ -516,7 +515,7 @@ class SlurmLauncher final : public Launcher {
                  .name = request.name,
                  .comment = request.comment,
                  .user = request.user.name};
-    queued_.insert_or_assign(gang.attempt, Queued{gang, std::move(job), request.nodes, subnet});
+    queued_.insert_or_assign(gang.attempt, Queued{gang, std::move(job), subnet});
     submissions_.add({gang.attempt, std::move(request)});
     if (settings_.own_thread) return {};
     take_submitted();
@@ -540,7 +539,7 @@ class SlurmLauncher final : public Launcher {
     SlurmJob& job = queued.job;
     job.id = id;
     submitted_.insert_or_assign(id, Submitted{job, change});
-    nodes_of_submitted_[id] = queued.nodes;
+    for (const auto& member : gang.members) nodes_of_submitted_[id].insert(member.machine);
     // An answer of Slurm may have shown it already.
     if (std::ranges::none_of(all_, [&](const OwnJob& own) { return own.job.id == id; }))
       add(job, nullptr);
@@ -581,7 +580,7 @@ class SlurmLauncher final : public Launcher {
   std::map<domain::AttemptId, Queued> queued_;
   std::map<domain::AttemptId, Error> failures_;  // submissions that failed since list()
   std::map<uint64_t, Submitted> submitted_;      // by job
-  std::map<uint64_t, std::vector<std::string>> nodes_of_submitted_;
+  std::map<uint64_t, std::set<std::string>> nodes_of_submitted_;
   std::map<uint64_t, uint64_t> removed_;  // by job: the change that removed it
   CompletingJobs completing_;
   const std::chrono::nanoseconds began_;

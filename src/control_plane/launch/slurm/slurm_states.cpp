@@ -106,12 +106,12 @@ Result<void> check_users(Slurm& slurm, const std::map<std::string, UnixUser>& us
 
 std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,
                                  const std::vector<std::string>& partitions,
-                                 const std::map<std::string, JobComment>& own) {
+                                 const std::map<std::string, NodeAmounts>& own) {
   std::vector<Machine> machines;
   for (const SlurmNode& node : nodes) {
     if (!is_usable(node) || !is_in(partitions, node)) continue;
     const auto found = own.find(node.name);
-    const JobComment ours = found == own.end() ? JobComment{} : found->second;
+    const NodeAmounts ours = found == own.end() ? NodeAmounts{} : found->second;
     // The part of other jobs is not offered.
     const auto offered = [](int64_t all, int64_t allocated, int64_t by_us) {
       return std::max<int64_t>(0, all - std::max<int64_t>(0, allocated - by_us));

@@ -59,6 +59,6 @@ Result<void> check_users(Slurm& slurm, const std::map<std::string, UnixUser>& us
 // this server's jobs.
 std::vector<Machine> machines_of(const std::vector<SlurmNode>& nodes,
                                  const std::vector<std::string>& partitions,
-                                 const std::map<std::string, JobComment>& own);
+                                 const std::map<std::string, NodeAmounts>& own);
 
 }  // namespace trainyard::launch

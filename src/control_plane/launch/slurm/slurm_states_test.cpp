@@ -34,7 +34,7 @@ TEST(SlurmStates, OfferUsableNodesLessTheUseOfOthers) {
   busy.cpus_allocated = 6;
   busy.memory_allocated_mib = 500;
   busy.gpus_allocated = 3;
-  JobComment ours;
+  NodeAmounts ours;
   ours.cpus = 4;
   ours.memory_mib = 200;
   ours.gpus = 2;

@@ -12,6 +12,8 @@
 #include <optional>
 #include <string>
 
+#include "launch/slurm/answers.hpp"
+#include "launch/slurm/components.hpp"
 #include "launch/slurm/job_comment.hpp"
 #include "launch/slurm/slurm.hpp"
 
@@ -125,9 +127,12 @@ class MemorySlurm {
     job.request = request;
     job.shown = {id, state_of_new_jobs, "None",          "",
                  "", request.name,      request.comment, request.user.name};
-    if (state_of_new_jobs == "RUNNING")
-      for (const auto& node : request.nodes)
-        job.shown.nodes += (job.shown.nodes.empty() ? "" : ",") + node;
+    if (state_of_new_jobs == "RUNNING") {
+      job.shown.nodes = join_names(nodes_of(request));
+      if (!request.others.empty())
+        for (const SlurmComponent* component : components_of(request))
+          job.shown.component_nodes.push_back(join_names(component->nodes));
+    }
     if (after_submit) TRY(after_submit(request));
     return id;
   }
