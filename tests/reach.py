@@ -17,7 +17,7 @@ BASELINE = "tests/thorough.txt"
 # Parts of the tree outside src: the names of modules.txt that their files belong to.
 SDK, TORCH_TESTS, SLURM_TESTS = "sdk", "torch_tests", "slurm_tests"
 KUBERNETES_TESTS, ALGORITHM_TESTS = "kubernetes_tests", "algorithm_tests"
-CLUSTER_TESTS = "cluster_tests"
+CLUSTER_TESTS, LAUNCHER_TESTS = "cluster_tests", "launcher_tests"
 XGBOOST_TESTS, FRAMEWORK_TESTS = "xgboost_tests", "framework_tests"
 UPGRADE_TESTS = "upgrade_tests"
 FOLDERS = {
@@ -42,6 +42,7 @@ FOLDERS = {
     "packaging/releases.txt": UPGRADE_TESTS,
     "tests/cluster": CLUSTER_TESTS,
     "packaging/cluster-debian-packages.txt": CLUSTER_TESTS,
+    "tests/launchers": LAUNCHER_TESTS,
     "tests/slurm": SLURM_TESTS,
     "tests/kubernetes": KUBERNETES_TESTS,
     "packaging/kubernetes": KUBERNETES_TESTS,

@@ -375,6 +375,15 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
             build="tests/kubernetes/prepare",
             of=frozenset({reach.KUBERNETES_TESTS}),
         ),
+        Suite(
+            "launchers",
+            "the examples' job files on this machine, on Slurm and on Kubernetes, unchanged",
+            "examples/01_digits/prepare && export PATH=$PATH:/usr/sbin && "
+            + pytest("tests/launchers"),
+            "pytest",
+            build="./yard packages slurm && tests/kubernetes/prepare && tests/torch/prepare",
+            of=frozenset({reach.LAUNCHER_TESTS}),
+        ),
         linted(modules),
         *sanitized(chosen),
         *threaded(chosen),
