@@ -46,6 +46,7 @@ FOLDERS = {
     "tests/slurm": SLURM_TESTS,
     "tests/kubernetes": KUBERNETES_TESTS,
     "packaging/kubernetes": KUBERNETES_TESTS,
+    "packaging/image": KUBERNETES_TESTS,
     "packaging/slurm-debian-packages.txt": SLURM_TESTS,
     "packaging/python-torch-requirements.txt": TORCH_TESTS,
     "packaging/sklearn-requirements.txt": ALGORITHM_TESTS,

@@ -36,7 +36,13 @@ def nodes(cluster: Cluster) -> Iterator[Nodes]:
         both.stop()
 
 
-def config_of(data: str, kubeconfig: str, more: str = "") -> str:
+def config_of(
+    data: str,
+    kubeconfig: str,
+    more: str = "",
+    image: str = "trainyard",
+    programs: str = f"{ROOT}/build/release/bin",
+) -> str:
     """Returns a server's config. `more`: further keys of [kubernetes]."""
     return f"""
 [server]
@@ -45,8 +51,8 @@ allow_plain_http_from_other_machines = true
 stop_grace_seconds = 3
 [kubernetes]
 kubeconfig = "{kubeconfig}"
-image = "trainyard"
-program_directory = "{ROOT}/build/release/bin"
+image = "{image}"
+program_directory = "{programs}"
 node_directory = "{data}-node"
 server_address = "{GATEWAY}"
 agents_listen = "{GATEWAY}:{free_port()}"
@@ -62,13 +68,13 @@ def start(
     module, as the service account in packaging/kubernetes/rbac.yaml or with another `token`."""
     servers = []
 
-    def make(more: str = "", token: str = "") -> Server:
+    def make(more: str = "", token: str = "", **settings: str) -> Server:
         data = str(tmp_path_factory.mktemp("yard") / "data")
         file = cluster.write(f"token-{len(servers)}", token or cluster.account_token())
         kubeconfig = cluster.write(
             f"server-{len(servers)}.json", json.dumps(cluster.kubeconfig(tokenFile=file))
         )
-        one = Server(data, config_of(data, kubeconfig, more), listen=f"{GATEWAY}:0")
+        one = Server(data, config_of(data, kubeconfig, more, **settings), listen=f"{GATEWAY}:0")
         servers.append(one)
         return one.start()
 

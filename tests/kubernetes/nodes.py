@@ -2,9 +2,9 @@
 network, mount, process and UTS namespaces behind a bridge, and its status is written as a kubelet
 does. Needs root.
 
-Replaces kubelet, container runtime, CNI plugin and cluster DNS. Images are not used: the program is
-this machine's. Secrets and empty directories are mounted, and /etc/hosts has the names of pods in
-headless services."""
+Replaces kubelet, container runtime, CNI plugin and cluster DNS. The program and its files are this
+machine's, except in pods of an image in Nodes.images. Secrets and empty directories are mounted,
+and /etc/hosts has the names of pods in headless services."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ GATEWAY = f"{SUBNET}.1"
 ADDRESSES = range(10, 250)
 LOOK_SECONDS = 0.1
 LOG_BYTES = 2000
+# Makes a directory the root, as container runtimes do: after a chroot, no user namespace could be
+# made.
+ENTER_ROOT = """cd {root}
+mkdir host
+pivot_root . host"""
+LEAVE_HOST = "umount -l /host; rmdir /host; cd /; "
 
 
 def ip(*arguments: str, check: bool = True) -> None:
@@ -85,6 +91,7 @@ class Nodes:
     def __init__(self, cluster: Cluster, names: tuple[str, ...] = ("n1", "n2")) -> None:
         self.cluster = cluster
         self.names = names
+        self.images: dict[str, str] = {}  # name -> the directory with its files
         self.lost: set[str] = set()
         self.killed_by: dict[str, str] = {}  # pod -> the reason to report
         self.running: dict[str, Pod] = {}  # by uid
@@ -230,16 +237,24 @@ class Nodes:
         self.make_network(pod)
         self.write_hosts(pod)
         hostname = pod.spec.get("hostname", pod.name)
+        image = self.images.get(container["image"])
+        root = pod.at("root") if image else ""
         script = [
-            "mount -t tmpfs tmpfs /run",
-            f"mount --bind {pod.at('hosts')} /etc/hosts",
+            *(self.root_script(pod, image) if image else []),
+            f"mount -t tmpfs tmpfs {root}/run",
+            f"mount --bind {pod.at('hosts')} {root}/etc/hosts",
             *(
-                f"mkdir -p {shlex.quote(to)} && mount --bind {at} {shlex.quote(to)}"
+                f"mkdir -p {shlex.quote(root + to)} && mount --bind {at} {shlex.quote(root + to)}"
                 for at, to in mounts
             ),
             f"hostname {hostname}",
+            *(ENTER_ROOT.format(root=root).splitlines() if image else []),
             f"exec {shlex.join(container['command'])}",
         ]
+        if image:  # the shell of the image does the rest
+            script[-1] = (
+                f"exec /usr/sbin/chroot . /bin/sh -ec {shlex.quote(LEAVE_HOST + script[-1])}"
+            )
         within = ["nsenter", f"--net=/run/netns/{pod.namespace}", "unshare", "--mount", "--uts"]
         own = ["--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec", "\n".join(script)]
         with open(pod.at("log"), "wb") as log:
@@ -254,6 +269,22 @@ class Nodes:
         self.running[pod.uid] = pod
         state = {"running": {"startedAt": shown["metadata"]["creationTimestamp"]}}
         self.set_status(pod, "Running", state, podIP=pod.address, podIPs=[{"ip": pod.address}])
+
+    @staticmethod
+    def root_script(pod: Pod, image: str) -> list[str]:
+        """Returns commands that make a writable copy of the image's files, with what a container
+        runtime mounts there."""
+        root, upper, work = pod.at("root"), pod.at("upper"), pod.at("work")
+        for directory in (root, upper, work):
+            os.makedirs(directory)
+        options = f"lowerdir={image},upperdir={upper},workdir={work}"
+        return [
+            f"mount -t overlay overlay -o {options} {root}",
+            f"touch {root}/etc/hosts",
+            f"mount -t proc proc {root}/proc",
+            f"mount --rbind /sys {root}/sys",
+            f"mount --rbind /dev {root}/dev",
+        ]
 
     def mounts_of(self, pod: Pod, container: Object) -> list[tuple[str, str]] | None:
         volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", [])}
