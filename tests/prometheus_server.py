@@ -6,13 +6,13 @@ import json
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
 from typing import Any
 
+from tests.ports import free_port
 from tests.trainyard_server import Answer, wait_for
 
 TIMEOUT_SECONDS = 30
@@ -26,13 +26,6 @@ def program(name: str) -> str:
     found = shutil.which(name)
     assert found, f"{name} is missing: install Debian's package prometheus"
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 def promtool(*arguments: str, text: str = "", directory: str | None = None) -> str:

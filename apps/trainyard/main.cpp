@@ -286,6 +286,7 @@ Result<void> ensure_root_or_sandbox(const cli::Arguments& arguments, const std::
        {"scrub", "cache", "ledger", "backup", "restore", "cluster"})  // with the caller's rights
     if (arguments.command == no_jobs) return ok();
   TRY(os::make_directories(data, 0700).in("making the data directory"));
+  // The directory keeps its old name: servers of other versions must find the sandbox that runs.
   return containers::enter_rootless_sandbox(std::filesystem::canonical(data).string() +
                                             "/enclosure");
 }

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import time
 
-from bench import disk, progress, slurm_peer
-from bench.loads import create_queues, definition, with_server
+from bench import disk, progress
+from bench.loads import definition, with_server
 from bench.rows import Row, row
 from tests import trainyard_server
+from tests.batch_queues import create_queues
+from tests.slurm import loopback
 
 # With fewer children, the peer's start and end would matter more.
 ARRAY_CHILDREN = int(os.environ.get("TRAINYARD_BENCH_ARRAY_CHILDREN", "10000"))
@@ -29,7 +31,7 @@ def array_on(path: str) -> list[Row]:
     server = with_server(
         f"[[machine]]\nname = 'box'\ncpus = {ARRAY_CPUS}.0\nmemory_gib = 256.0\n", path
     ).start()
-    slurm = slurm_peer.Slurm(os.path.join(path, "slurm"))
+    slurm = loopback.Slurm(os.path.join(path, "slurm"))
     ours: dict[str, list[float]] = {"isolated": [], "reuse": []}
     peers: list[float] = []
     try:
@@ -53,7 +55,7 @@ def array_on(path: str) -> list[Row]:
                 "SUCCEEDED",
                 "FAILED",
             ):
-                time.sleep(slurm_peer.POLL_SECONDS)
+                time.sleep(loopback.POLL_SECONDS)
             assert status == "SUCCEEDED", status
             seconds = time.monotonic() - began
             trainyard_server.wait_for(
@@ -78,7 +80,7 @@ def array_on(path: str) -> list[Row]:
             "children/s",
             ours["isolated"],
             peers,
-            f"Slurm, bench/slurm/slurm.conf; {load}",
+            f"Slurm, tests/slurm/loopback.conf; {load}",
             "ratio >= 1.0",
             lambda ours, peer: ours >= peer,
         ),
@@ -88,7 +90,7 @@ def array_on(path: str) -> list[Row]:
             "children/s",
             ours["reuse"],
             peers,
-            f"Slurm, bench/slurm/slurm.conf; {load}",
+            f"Slurm, tests/slurm/loopback.conf; {load}",
             "ratio >= 3.0",
             lambda ours, peer: ours >= 3 * peer,
         ),

@@ -7,9 +7,11 @@ import re
 import tempfile
 import time
 
-from bench import progress, slurm_peer
-from bench.loads import create_queues, definition
+from bench import progress
+from bench.loads import definition
 from bench.rows import ROOT, Row, row
+from tests.batch_queues import create_queues
+from tests.slurm import loopback
 from tests.slurm.cluster import CONTROLLER, NODE_CPUS, NODE_MEMORY_MIB, Cluster
 from tests.trainyard_server import Server, wait_for
 
@@ -20,13 +22,13 @@ ISOLATED = int(
 )
 ROUNDS = int(os.environ.get("TRAINYARD_BENCH_SLURM_ARRAY_ROUNDS", "3"))
 NODES = 4
-# The same configuration as the peer of ./yard bench array (bench/slurm): first come, first served.
+# As tests/slurm/loopback.conf, of the peer of ./yard bench array: first come, first served.
 QUICK = {
     "SchedulerType": "sched/builtin",
-    "SchedulerParameters": f"sched_min_interval={slurm_peer.INTERVAL_MICROSECONDS},"
+    "SchedulerParameters": f"sched_min_interval={loopback.INTERVAL_MICROSECONDS},"
     f"batch_sched_delay=0,default_queue_depth={NODES * NODE_CPUS},partition_job_depth=0,"
     "sched_max_job_start=0,max_array_tasks=10001",
-    "ProctrackType": f"proctrack/{slurm_peer.PROCTRACK}",
+    "ProctrackType": f"proctrack/{loopback.PROCTRACK}",
     "SlurmdTimeout": "600",
     "MessageTimeout": "60",
 }
@@ -95,9 +97,9 @@ def slurm_array() -> list[Row]:
                 "SUCCEEDED",
                 "FAILED",
             ):
-                if time.monotonic() - began > slurm_peer.ARRAY_SECONDS_MAX:
+                if time.monotonic() - began > loopback.ARRAY_SECONDS_MAX:
                     raise RuntimeError(f"an array of {children} takes too long")
-                time.sleep(slurm_peer.POLL_SECONDS)
+                time.sleep(loopback.POLL_SECONDS)
             assert status == "SUCCEEDED", status
             seconds = time.monotonic() - began
             wait_for(lambda: not cluster.live_jobs(), "idle Slurm jobs to end")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 
-from bench.loads import create_queues, definition, keys, rounds, values, with_server
+from bench.loads import definition, keys, rounds, values, with_server
 from bench.rows import Row, row
+from tests.batch_queues import create_queues
 
 SUBMIT_ROUNDS, SUBMIT_REQUESTS = 7, 2000
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from bench.slurm_peer import free_port
+from tests.ports import free_port
 from tests.trainyard_server import ROOT, wait_for
 
 PROGRAMS = os.path.join(ROOT, "build", "kubernetes")

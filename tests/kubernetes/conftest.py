@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bench.slurm_peer import free_port
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.nodes import GATEWAY, Nodes
+from tests.ports import free_port
 from tests.trainyard_server import ROOT, Server, wait_for
 
 

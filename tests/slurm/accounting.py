@@ -7,7 +7,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
-from bench.slurm_peer import free_port
+from tests.ports import free_port
 
 if TYPE_CHECKING:
     from tests.slurm.cluster import Cluster

@@ -15,8 +15,8 @@ import subprocess
 import sys
 import time
 
-from bench import slurm_peer
-from bench.slurm_peer import free_port
+from tests.ports import free_port
+from tests.slurm import loopback
 from tests.slurm.accounting import Accounting
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -80,7 +80,7 @@ def rest_versions() -> list[str]:
     return REST_VERSIONS.get(slurm_release(), [])
 
 
-class Cluster(slurm_peer.Slurm):
+class Cluster(loopback.Slurm):
     """Runs the cluster of the Slurm that is first on the path. Node n1 has the address SUBNET.11,
     n2 SUBNET.12, and so on."""
 

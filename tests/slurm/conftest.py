@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bench.slurm_peer import free_port
 from tests.ordinary_users import User
+from tests.ports import free_port
 from tests.slurm.cluster import CONTROLLER, Cluster, rest_versions
 from tests.trainyard_server import PROGRAM, Server
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from botocore.client import BaseClient
 
-from bench.loads import create_queues
+from tests.batch_queues import create_queues
 from tests.calls import fresh
 from tests.slurm.cluster import NODE_CPUS, Cluster
 from tests.trainyard_server import Server, wait_for

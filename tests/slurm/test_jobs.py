@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import pytest
 
-from bench.slurm_peer import free_port
 from tests import jobs
 from tests.calls import fresh
 from tests.cluster_jobs import (
@@ -24,6 +23,7 @@ from tests.cluster_jobs import (
     lines,
     wait_for_line,
 )
+from tests.ports import free_port
 from tests.slurm.cluster import CONTROLLER, Cluster
 from tests.slurm.conftest import INTERFACES, interface_keys, rest_keys
 from tests.trainyard_server import PROGRAM, Server, wait_for

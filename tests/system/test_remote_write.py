@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests import jobs, prometheus_server
+from tests import jobs
+from tests.ports import free_port
 from tests.prometheus_server import Prometheus
 from tests.system.test_prometheus import put_metric, scrape, token_of
 from tests.trainyard_server import Server, wait_for
@@ -155,7 +156,7 @@ def test_a_real_prometheus_writes_to_the_server(
     server = start()
     token = tmp_path / "token"
     token.write_text(token_of(server, "--write"), encoding="utf-8")
-    address = f"127.0.0.1:{prometheus_server.free_port()}"
+    address = f"127.0.0.1:{free_port()}"
     sender = Prometheus(
         tmp_path / "sender",
         "global: {scrape_interval: 1s, external_labels: {cluster: one}}\n"

@@ -62,6 +62,6 @@ def test_slirp4netns_is_started_again_when_it_dies(
         )
         assert said_by_job(server, f"again-{attempt}") == [f"you are {HERE}"]
     with open(
-        os.path.join(server.data, "enclosure", "keeper.log"), encoding="utf-8", errors="replace"
+        os.path.join(server.data, "enclosure", "holder.log"), encoding="utf-8", errors="replace"
     ) as log:
         assert log.read().count("has ended and is started again") == 2

@@ -1,7 +1,7 @@
 """Error texts say what was being done, which field and value was wrong, and what to do. A caller
 adds the first part as the error climbs (Error::in), so a test can refuse only texts that cannot
 become such a message: those with fewer than four words and no value, those that only judge ("bad
-magic", "Invalid"), and those that shout.
+magic", "Invalid"), those that shout, and those of an exceeded limit (exhausted) without a number.
 
 Reads what is handed to the functions that make an Error or a Failure of a `message`."""
 
@@ -33,6 +33,8 @@ COMPLETED = {
     "sns_invalid": 'adds "Invalid parameter: ", as AWS does',
     "no_such_resource": "adds the name of the resource",
 }
+# A limit has a number, except that of the system's memory.
+LIMIT = re.compile(r"\d|\bmemory\b")
 REQUIRED = re.compile(r"[A-Z]?[\w.]+ is required")  # names the field, and what to do
 JUDGEMENT = re.compile(
     r"(?:errors?|fail(?:ed|ures?)|invalid|unknown|unexpected)[.:]?"  # and nothing else
@@ -104,6 +106,8 @@ def faults_of(maker: str, message: str) -> Iterator[str]:
             yield f"'{text}' has fewer than {words_min} words and no value"
         elif JUDGEMENT.fullmatch(text):
             yield f"'{text}' only judges"
+        if maker == "exhausted" and not LIMIT.search(text):
+            yield f"'{text}' has no number, which tells how much is allowed"
     if message.endswith('!"'):
         yield "shouts"
 
@@ -167,7 +171,7 @@ def test_functions_that_make_errors_are_found() -> None:
 
 
 def faults_of_one(text: str) -> list[str]:
-    makers = {"invalid": 0, "cancelled": 0, "from_errno": 0, "s3_failure": 2}
+    makers = {"invalid": 0, "exhausted": 0, "cancelled": 0, "from_errno": 0, "s3_failure": 2}
     return [fault for _, fault in faults_in(text, makers)]
 
 
@@ -182,6 +186,7 @@ def test_planted_texts_are_found() -> None:
         ('invalid("pin of the cache: bad magic number.")', "only judges"),
         ('invalid("Failed")', "'Failed' has fewer"),
         ('invalid("the job " + name + " does not run!")', "shouts"),
+        ('exhausted("there are too many files here")', "has no number"),
         ('invalid(/* of the file */ "no rows")', "'no rows' has fewer"),
     ):
         found = faults_of_one(text)
@@ -195,6 +200,9 @@ def test_texts_with_three_parts_pass() -> None:
         'invalid("the label is not a number")',
         'invalid(given ? name + " is too long" : "no name")',
         'invalid("StorageCapacity is required")',
+        'exhausted("at most 8 files are allowed")',
+        'exhausted("the directory has more than " + std::to_string(max) + " files")',
+        'exhausted("starting libcurl: out of memory")',
         'invalid("")',
         "invalid(format(\"a, b\", ')'))",
         'cancelled("interrupted")',

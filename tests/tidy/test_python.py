@@ -79,6 +79,9 @@ def test_distributions_have_one_version_and_depend_on_it() -> None:
         assert {"Typing :: Typed", "Programming Language :: Python :: 3"} <= set(
             project["classifiers"]
         )
+        versions = re.findall(r"Python :: 3\.(\d+)", "\n".join(project["classifiers"]))
+        least = re.fullmatch(r">=3\.(\d+)", project["requires-python"])
+        assert least and versions[0] == least[1], f"{name}: requires-python and the classifiers"
         assert not any(each.startswith("License ::") for each in project["classifiers"]), (
             "`license` is an SPDX expression, next to which PEP 639 allows no such classifier"
         )

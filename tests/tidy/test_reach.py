@@ -122,6 +122,24 @@ def test_an_unknown_baseline_leaves_nothing_out() -> None:
     assert reach.reached_since("--help") is None
 
 
+# Thorough suites that may have no line in tests/thorough.txt, so that each change reaches them.
+WITHOUT_BASELINE = dict.fromkeys(
+    ("current", "keras", "frameworks"),
+    "gigabytes of PyPI: run by ./yard test --current-frameworks",
+)
+
+
+def test_thorough_suites_have_a_baseline() -> None:
+    names = {suite.name for suite in suites.thorough()}
+    baselines = reach.baselines()
+    assert baselines.keys() <= names, f"unknown suites in {reach.BASELINE}"
+    assert WITHOUT_BASELINE.keys() <= names, "WITHOUT_BASELINE names an unknown suite"
+    missing = names - baselines.keys() - WITHOUT_BASELINE.keys()
+    assert not missing, (
+        f"{sorted(missing)}: write the commit on which they passed into {reach.BASELINE}"
+    )
+
+
 def test_the_whole_table_is_known() -> None:
     uses = reach.uses_of(reach.read("modules.txt"))
     assert set().union(*uses.values()) <= set(uses), "modules.txt names a module without a line"

@@ -31,6 +31,12 @@ def test_semantics_equal_those_of_horovods_tests(count: int, program: str) -> No
     assert run(program, count) == ["good"] * count
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_priorities_reach_the_engine(count: int) -> None:
+    programs = "horovod_keras_priorities.py"
+    assert ranks.run("priorities", count, programs=programs) == ["good"] * count
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_compression_errors_are_sent_later(count: int) -> None:
     for left in run("compressed", count):

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "base/enum_table.hpp"
 #include "base/json.hpp"
 #include "cloudwatch/common.hpp"
 #include "metric_math/statistic.hpp"
@@ -34,25 +35,17 @@ std::string number_text(double value) {
   return text;
 }
 
-std::string comparison_text(Comparison comparison) {
-  switch (comparison) {
-    case Comparison::greater_or_equal:
-      return "greater than or equal to";
-    case Comparison::greater:
-      return "greater than";
-    case Comparison::less:
-      return "less than";
-    case Comparison::less_or_equal:
-      return "less than or equal to";
-    case Comparison::outside_band:
-      return "less than the lower thresholds or greater than the upper thresholds";
-    case Comparison::below_band:
-      return "less than the lower thresholds";
-    case Comparison::above_band:
-      return "greater than the upper thresholds";
-  }
-  return "";
-}
+// As alarms describe comparisons; kComparisons has the texts of the API.
+constexpr EnumTable<Comparison> kComparisonPhrases{
+    "comparison",
+    {{Comparison::greater_or_equal, "greater than or equal to"},
+     {Comparison::greater, "greater than"},
+     {Comparison::less, "less than"},
+     {Comparison::less_or_equal, "less than or equal to"},
+     {Comparison::outside_band,
+      "less than the lower thresholds or greater than the upper thresholds"},
+     {Comparison::below_band, "less than the lower thresholds"},
+     {Comparison::above_band, "greater than the upper thresholds"}}};
 
 std::string counted(int64_t count, std::string_view word) {
   return std::to_string(count) + " " + std::string(word) + (count == 1 ? "" : "s");
@@ -76,7 +69,7 @@ std::string crossed_text(const Alarm& alarm, const Evaluation& evaluation) {
   return "Threshold Crossed: " + std::to_string(shown) + " out of the last " +
          std::to_string(evaluation.compared.size()) + " datapoints [" + values + "] " +
          (shown == 1 ? "was " : "were ") + (to_alarm ? "" : "not ") +
-         comparison_text(settings.comparison) + " the threshold (" +
+         std::string(kComparisonPhrases.text(settings.comparison)) + " the threshold (" +
          number_text(settings.threshold.value_or(0)) + ") (minimum " +
          counted(minimum, "datapoint") + " for " + (to_alarm ? "OK -> ALARM" : "ALARM -> OK") +
          " transition).";

@@ -190,6 +190,27 @@ TEST(InsightsOperations, SaveQueries) {
             "ResourceNotFoundException: The specified query definition does not exist.");
 }
 
+TEST(InsightsOperations, ReadAndWriteStoredQueriesInOneForm) {
+  InsightsWorld world;
+  const std::string body = R"({"groups":["g"],"name":"team/a","query":"limit 1"})";
+  ASSERT_TRUE(world.logs->definitions().put("eu-west-1", observe::DefinitionKind::query,
+                                            {"", "id", body, world.clock.now()}, 10));
+  const auto listed = world.call<aws::DescribeQueryDefinitions>({});
+  ASSERT_TRUE(listed);
+  const aws::QueryDefinition& read = (*listed).query_definitions->at(0);
+  EXPECT_EQ(read.name, "team/a");
+  EXPECT_EQ(read.query_string, "limit 1");
+  EXPECT_EQ(read.log_group_names, std::vector<std::string>{"g"});
+  ASSERT_TRUE(world.call<aws::PutQueryDefinition>({.name = *read.name,
+                                                   .query_definition_id = "id",
+                                                   .log_group_names = read.log_group_names,
+                                                   .query_string = *read.query_string}));
+  const auto stored =
+      world.logs->definitions().find("eu-west-1", observe::DefinitionKind::query, "", "id");
+  ASSERT_TRUE(stored && *stored);
+  EXPECT_EQ((*stored)->body, body);
+}
+
 TEST(FilterOperations, StoreMetricFilters) {
   InsightsWorld world;
   aws::PutMetricFilterRequest in{

@@ -1,6 +1,7 @@
 // Implements the operations on saved queries of Logs Insights.
 #include <algorithm>
 
+#include "base/complete_record.hpp"
 #include "base/json.hpp"
 #include "insights/parser.hpp"
 #include "logs/common.hpp"
@@ -14,6 +15,18 @@ namespace aws = shapes::logs;
 using observe::DefinitionKind;
 
 constexpr size_t kDefinitionsMax = 1'000;  // of a region, as AWS
+
+// The body of a definition, as it is stored.
+struct SavedQuery {
+  std::string name, query;
+  std::vector<std::string> groups;
+};
+constexpr auto kSavedQuery =
+    complete(json_record<SavedQuery>("query definition", [](auto& side, auto& saved) {
+      side("name", saved.name);
+      side("query", saved.query);
+      side("groups", saved.groups);
+    }));
 
 Failure no_definition() {
   return resource_not_found("The specified query definition does not exist.");
@@ -32,29 +45,24 @@ Outcome<aws::PutQueryDefinitionResponse> put_definition(const Services& services
                                                            "", *in.query_definition_id)))
     return no_definition();
   const std::string id = in.query_definition_id.value_or(new_uuid(services.random));
-  const Json body = {{"name", *in.name},
-                     {"query", *in.query_string},
-                     {"groups", in.log_group_names.value_or(std::vector<std::string>{})}};
-  const auto kept = definitions.put(context.region, DefinitionKind::query,
-                                    {"", id, dump(body), context.now}, kDefinitionsMax);
+  const SavedQuery query{*in.name, *in.query_string,
+                         in.log_group_names.value_or(std::vector<std::string>{})};
+  const auto kept =
+      definitions.put(context.region, DefinitionKind::query,
+                      {"", id, dump(kSavedQuery.write(query)), context.now}, kDefinitionsMax);
   if (!kept && kept.error().kind == Kind::exhausted) return limit_exceeded(kept.error().message);
   TRY_LOGS(kept);
   return aws::PutQueryDefinitionResponse{.query_definition_id = id};
 }
 
 Result<aws::QueryDefinition> definition_of(const observe::LogDefinition& stored) {
-  const auto body = TRY(parse_json(stored.body));
-  auto name = TRY(string_at(body, "name"));
-  auto query = TRY(string_at(body, "query"));
-  aws::QueryDefinition out{.query_language = "CWLI",
-                           .query_definition_id = stored.name,
-                           .name = std::move(name),
-                           .query_string = std::move(query),
-                           .last_modified = to_milliseconds(stored.changed)};
-  out.log_group_names.emplace();
-  for (const auto& group : body.value("groups", Json::array()))
-    if (group.is_string()) out.log_group_names->push_back(group.get<std::string>());
-  return out;
+  auto query = TRY(kSavedQuery.read(TRY(parse_json(stored.body))));
+  return aws::QueryDefinition{.query_language = "CWLI",
+                              .query_definition_id = stored.name,
+                              .name = std::move(query.name),
+                              .query_string = std::move(query.query),
+                              .last_modified = to_milliseconds(stored.changed),
+                              .log_group_names = std::move(query.groups)};
 }
 
 Outcome<aws::DescribeQueryDefinitionsResponse> describe_definitions(

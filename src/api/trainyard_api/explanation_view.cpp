@@ -32,30 +32,6 @@ std::string from_to(const Change& change) {
   return "from " + amount_text(change.from) + " to " + amount_text(change.to);
 }
 
-std::string_view kind_text(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::raise_priority:
-      return "RaisePriority";
-    case ChangeKind::shrink_gang:
-      return "ShrinkGang";
-    case ChangeKind::change_type:
-      return "ChangeType";
-    case ChangeKind::change_queue:
-      return "ChangeQueue";
-    case ChangeKind::raise_limit:
-      return "RaiseLimit";
-    case ChangeKind::raise_quota_share:
-      return "RaiseQuotaShare";
-    case ChangeKind::cancel_job:
-      return "StopWaitingJob";
-    case ChangeKind::end_job:
-      return "StopRunningJob";
-    case ChangeKind::add_machines:
-      return "AddMachines";
-  }
-  return "";
-}
-
 std::string description_of(const reconcile::ExplanationAnswer& answer) {
   const Change& change = answer.change;
   switch (change.kind) {
@@ -99,7 +75,7 @@ bool may_submit(const Services& services, const Authorizer& authorizer, const Co
 own::StartChange start_change_of(const reconcile::ExplanationAnswer& answer) {
   const Change& change = answer.change;
   own::StartChange out;
-  out.kind = kind_text(change.kind);
+  out.kind = schedule::kChangeKinds.text(change.kind);
   out.description = description_of(answer);
   out.now = answer.now;
   out.start_time = answer.starts;

@@ -1,6 +1,5 @@
 // Implements ReplayJobs: replays the jobs of a past period with other machines, policies or limits.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -20,16 +19,6 @@ using schedule::ReplayChangeKind;
 constexpr Duration kReplayedByDefault = 24h;
 constexpr int64_t kAffectedByDefault = 20;
 
-constexpr std::array<std::pair<std::string_view, ReplayChangeKind>, 7> kChangeKinds{{
-    {"AddMachines", ReplayChangeKind::add_machines},
-    {"RemoveMachine", ReplayChangeKind::remove_machine},
-    {"SetPolicy", ReplayChangeKind::set_policy},
-    {"SetPriority", ReplayChangeKind::set_priority},
-    {"SetWeight", ReplayChangeKind::set_weight},
-    {"SetLimit", ReplayChangeKind::set_limit},
-    {"SetSubmitRate", ReplayChangeKind::set_submit_rate},
-}};
-
 Result<domain::Share> machine_of(const own::ReplayChange& change) {
   if (!change.instance_type)
     return domain::Share{.cpus = change.cpus.value_or(0),
@@ -46,10 +35,7 @@ Result<domain::Share> machine_of(const own::ReplayChange& change) {
 
 Result<schedule::ReplayChange> change_of(const own::ReplayChange& request) {
   schedule::ReplayChange change;
-  const auto kind = std::ranges::find(kChangeKinds, std::string_view(*request.kind),
-                                      &std::pair<std::string_view, ReplayChangeKind>::first);
-  if (kind == kChangeKinds.end()) return invalid("unknown kind of change '" + *request.kind + "'");
-  change.kind = kind->second;
+  change.kind = TRY(schedule::kReplayChangeKinds.parse(*request.kind));
   change.name = request.name.value_or("");
   change.share = request.share.value_or("");
   change.policy = request.policy.value_or("");
@@ -78,18 +64,6 @@ own::ReplayWaits to_shape(const schedule::WaitSummary& waits) {
   return out;
 }
 
-std::string_view grouping_text(schedule::ReplayGrouping by) {
-  switch (by) {
-    case schedule::ReplayGrouping::queue:
-      return "queue";
-    case schedule::ReplayGrouping::share:
-      return "share";
-    case schedule::ReplayGrouping::instance_type:
-      return "instance-type";
-  }
-  return "";
-}
-
 double part_used(const std::vector<double>& used, double all) {
   if (used.empty() || all <= 0) return 0;
   return std::accumulate(used.begin(), used.end(), 0.0) / double(used.size()) / all;
@@ -104,7 +78,7 @@ own::ReplayOutcome to_shape(const schedule::ReplayOutcome& outcome) {
   out.groups.emplace();
   for (const schedule::WaitGroup& group : outcome.groups) {
     own::ReplayGroup& one = out.groups->emplace_back();
-    one.by = std::string(grouping_text(group.by));
+    one.by = std::string(schedule::kReplayGroupings.text(group.by));
     one.key = group.key;
     one.waits = to_shape(group.waits);
   }

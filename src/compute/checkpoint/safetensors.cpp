@@ -114,6 +114,8 @@ Result<void> check_extents(std::vector<Extent> extents, uint64_t data_bytes) {
 
 }  // namespace
 
+// collectives::bytes_of() is for other types (8-bit floats): neither module includes the other, and
+// base, which both include, has no tensors.
 size_t bytes_of(Type type) {
   switch (type) {
     case Type::f64:

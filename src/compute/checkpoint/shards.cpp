@@ -1,16 +1,15 @@
 #include "checkpoint/shards.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "base/arithmetic.hpp"
-#include "base/check.hpp"
+#include "base/complete_record.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "checkpoint/metadata.hpp"
 
 namespace trainyard::checkpoint {
 namespace {
@@ -27,50 +26,74 @@ std::optional<uint64_t> elements_of_shape(const std::vector<uint64_t>& shape) {
   return elements;
 }
 
-Result<int64_t> number_in(const Contents& contents, const char* name, int64_t limit) {
-  const auto found = contents.metadata.find(name);
-  if (found == contents.metadata.end()) return corrupt(std::string(name) + " is missing");
-  const std::string& text = found->second;
-  int64_t number = -1;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (read.ec != std::errc{} || read.ptr != text.data() + text.size() || number < 0 ||
-      number > limit)
-    return corrupt("invalid " + std::string(name) + ": " + shorten(text, 64));
-  return number;
-}
+struct Header {
+  int64_t rank = 0, ranks = 1, steps = 0;
+};
+constexpr auto kHeader = complete(json_record<Header>("metadata", [](auto& side, auto& header) {
+  side("rank", header.rank, DecimalText{});
+  side("ranks", header.ranks, DecimalText{});
+  side("steps", header.steps, DecimalText{});
+}));
 
-struct ShardPlace {
+// A form of json_record.hpp: the extents of a tensor.
+struct ShapeForm {
+  using Value = std::vector<uint64_t>;
+  static Json write(const Value& shape) { return shape; }
+  static Result<void> read_into(const Json& json, Value& shape) {
+    if (!json.is_array() || json.size() > kDimensionsMax)
+      return corrupt("it must be a list of at most " + std::to_string(kDimensionsMax) +
+                     " numbers, not " + shorten(dump(json), 64));
+    for (const Json& each : json) {
+      if (!each.is_number_unsigned())
+        return corrupt(shorten(dump(each), 64) + " is negative or not an integer");
+      shape.push_back(each.get<uint64_t>());
+    }
+    return ok();
+  }
+};
+
+struct ShardPosition {
   std::vector<uint64_t> shape;
   uint64_t begin = 0;
 };
+constexpr auto kPosition =
+    complete(json_record<ShardPosition>("position", [](auto& side, auto& position) {
+      side("shape", position.shape, ShapeForm{});
+      side("begin", position.begin);
+    }));
 
-Result<ShardPlace> decode_place(const Contents& contents, const std::string& name) {
+Result<Header> decode_header(const Contents& contents) {
+  const Header header = TRY(read_metadata(contents.metadata, kShardsFormat, kHeader));
+  if (header.ranks < 1 || header.ranks > kShardRanksMax)
+    return corrupt("invalid ranks " + std::to_string(header.ranks) + ": it must be 1 to " +
+                   std::to_string(kShardRanksMax));
+  if (header.rank < 0 || header.rank >= header.ranks)
+    return corrupt("invalid rank " + std::to_string(header.rank) + ": it must be 0 to " +
+                   std::to_string(header.ranks - 1));
+  if (header.steps < 0)
+    return corrupt("invalid steps " + std::to_string(header.steps) + ": it must not be negative");
+  return header;
+}
+
+Result<ShardPosition> decode_position(const Contents& contents, const std::string& name) {
   const auto found = contents.metadata.find(kShardPrefix + name);
   if (found == contents.metadata.end())
     return corrupt("the metadata with the shard's position is missing");
   const auto json = parse_json(found->second);
   if (!json) return corrupt(json.error().message);
-  if (!json->is_object()) return corrupt("the shard's position must be a JSON object");
-  const Json shape = json->value("shape", Json()), begin = json->value("begin", Json());
-  if (!shape.is_array() || shape.size() > kDimensionsMax || !begin.is_number_unsigned())
-    return corrupt("the shard's position must have a shape of at most " +
-                   std::to_string(kDimensionsMax) + " dimensions and an unsigned begin");
-  ShardPlace place{{}, begin.get<uint64_t>()};
-  for (const Json& each : shape) {
-    if (!each.is_number_unsigned()) return corrupt("invalid shape: " + shorten(dump(shape), 64));
-    place.shape.push_back(each.get<uint64_t>());
-  }
-  return place;
+  auto position = kPosition.read(*json);
+  if (!position) return corrupt(position.error().message);
+  return position;
 }
 
 Result<Shard> decode_shard(const Contents& contents, const std::string& name,
                            const TensorView& stored) {
-  auto place = TRY(decode_place(contents, name));
-  const auto whole = elements_of_shape(place.shape);
-  const auto end = checked_add(place.begin, stored.elements());
+  auto position = TRY(decode_position(contents, name));
+  const auto whole = elements_of_shape(position.shape);
+  const auto end = checked_add(position.begin, stored.elements());
   if (!whole || !end || stored.shape.size() != 1 || *end > *whole)
     return corrupt("the shard is outside its tensor");
-  return Shard{stored.type, std::move(place.shape), place.begin, stored.bytes};
+  return Shard{stored.type, std::move(position.shape), position.begin, stored.bytes};
 }
 
 std::string to_text(const std::vector<uint64_t>& shape) { return dump(Json(shape)); }
@@ -79,26 +102,17 @@ std::string to_text(const std::vector<uint64_t>& shape) { return dump(Json(shape
 
 Contents encode_shards(const ShardFile& file) {
   Contents contents;
-  contents.metadata = {{"format", std::string(kShardsFormat)},
-                       {"rank", std::to_string(file.rank)},
-                       {"ranks", std::to_string(file.ranks)},
-                       {"steps", std::to_string(file.steps)}};
+  contents.metadata = write_metadata(kShardsFormat, kHeader, {file.rank, file.ranks, file.steps});
   for (const auto& [name, shard] : file.shards) {
     contents.tensors[name] = {shard.type, {shard.count()}, shard.bytes};
-    contents.metadata[kShardPrefix + name] =
-        dump(Json{{"shape", shard.shape}, {"begin", shard.begin}});
+    contents.metadata[kShardPrefix + name] = dump(kPosition.write({shard.shape, shard.begin}));
   }
   return contents;
 }
 
 Result<ShardFile> decode_shards(const Contents& contents) {
-  const auto format = contents.metadata.find("format");
-  if (format == contents.metadata.end() || format->second != kShardsFormat)
-    return corrupt("not a file of shards: its format is not " + std::string(kShardsFormat));
-  ShardFile file;
-  file.ranks = int(TRY(number_in(contents, "ranks", kShardRanksMax)));
-  file.rank = int(TRY(number_in(contents, "rank", file.ranks - 1)));
-  file.steps = TRY(number_in(contents, "steps", std::numeric_limits<int64_t>::max()));
+  const Header header = TRY(decode_header(contents));
+  ShardFile file{int(header.rank), int(header.ranks), header.steps, {}};
   for (const auto& [name, stored] : contents.tensors)
     file.shards.emplace(name,
                         TRY(decode_shard(contents, name, stored).in("shard of tensor " + name)));

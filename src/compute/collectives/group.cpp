@@ -20,6 +20,7 @@ namespace {
 
 using plan::Operation;
 using SteadyClock = std::chrono::steady_clock;
+constexpr const char* kNoSharedMemory = "the ranks share no memory: use ordinary memory";
 
 size_t bytes_of(const Call& call) {
   return std::max(call.input.count * bytes_of(call.input.type),
@@ -536,7 +537,7 @@ Result<std::unique_ptr<Transport>> Group::split_transport(int color) {
 
 Result<std::span<std::byte>> Group::allocate(size_t bytes) {
   RegisteredMemory* registered = impl_->executor().transport().registered();
-  if (!registered) return unavailable("the ranks of this group share no memory");
+  if (!registered) return unavailable(kNoSharedMemory);
   return registered->allocate(bytes);
 }
 
@@ -548,7 +549,7 @@ void Group::free(std::span<std::byte> memory) {
 
 Result<std::unique_ptr<InPlaceMemory>> Group::register_in_place(std::span<std::byte> memory) {
   RegisteredMemory* registered = impl_->executor().transport().registered();
-  if (!registered) return unavailable("the ranks of this group share no memory");
+  if (!registered) return unavailable(kNoSharedMemory);
   return registered->register_in_place(memory);
 }
 

@@ -86,7 +86,9 @@ Result<void> Wire::write() {
     if (sent < 0) return from_errno("using the connection");
     outgoing_.erase(0, size_t(sent));
   }
-  if (outgoing_.size() > kOutgoingBytesMax) return exhausted("the peer does not read its messages");
+  if (outgoing_.size() > kOutgoingBytesMax)
+    return exhausted("the peer does not read its messages: more than " +
+                     std::to_string(kOutgoingBytesMax) + " bytes wait for it");
   return ok();
 }
 

@@ -16,7 +16,7 @@ namespace trainyard::campaign {
 namespace {
 
 constexpr const char* kThreadsWaiter = "threads";
-constexpr const char* kWatcherWaiter = "keeper";
+constexpr const char* kWatcherWaiter = "watcher";
 constexpr Duration kThreadsInterval = 1h;  // the starter is woken earlier when a region is added
 constexpr size_t kRegionsMax = 64;         // each has two threads
 constexpr size_t kRowsProvidedMax = 100'000;

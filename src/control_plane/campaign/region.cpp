@@ -123,7 +123,9 @@ Result<std::string> find_batch_job(client::Client& client, const Definition& def
     if (token.empty()) return std::string();
     question["nextToken"] = token;
   }
-  return exhausted("the queue has too many jobs of this name to find the campaign's");
+  return exhausted("the queue has more than " + std::to_string(kPagesMax) +
+                   " pages of jobs named " + job_name(definition.name, row) +
+                   ": the campaign's job was not found");
 }
 
 Result<SeenJobs> look_at_batch_jobs(client::Client& client, const Definition& definition,

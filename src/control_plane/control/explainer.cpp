@@ -43,7 +43,8 @@ Result<reconcile::Explanation> Explainer::admit_and_compute(const Compute& compu
   {
     const MutexLock lock(mutex_);
     if (waiting_ >= kExplanationsWaitingMax)
-      return exhausted("too many explanations are being computed: try again");
+      return exhausted(std::to_string(kExplanationsWaitingMax) +
+                       " other explanations are being computed: try again");
     ++waiting_;
   }
   auto found = compute_alone(compute);

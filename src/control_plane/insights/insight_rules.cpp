@@ -69,7 +69,8 @@ InsightRules::ReportSlot::~ReportSlot() {
 Result<InsightRules::ReportSlot> InsightRules::take_report_slot() {
   const MutexLock lock(mutex_);
   if (reports_ == kInsightReportsMax)
-    return exhausted("other reports are in progress", InsightFault::busy);
+    return exhausted(std::to_string(kInsightReportsMax) + " other reports are in progress",
+                     InsightFault::busy);
   ++reports_;
   return ReportSlot(this);
 }

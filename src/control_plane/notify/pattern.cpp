@@ -394,7 +394,8 @@ Result<bool> Pattern::matches(const Json& document) const {
   Matching matching;
   const bool matched = matching.object(*root_, document);
   if (matching.too_costly())
-    return exhausted("comparing the document with the pattern takes too long");
+    return exhausted("comparing the document with the pattern takes more than " +
+                     std::to_string(kStepsMax) + " steps");
   return matched;
 }
 

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/enum_table.hpp"
 #include "schedule/plan.hpp"
 
 namespace trainyard::schedule {
@@ -35,6 +36,17 @@ enum class ChangeKind {
   end_job,
   add_machines,
 };
+inline constexpr EnumTable<ChangeKind> kChangeKinds{
+    "kind of change",
+    {{ChangeKind::raise_priority, "RaisePriority"},
+     {ChangeKind::shrink_gang, "ShrinkGang"},
+     {ChangeKind::change_type, "ChangeType"},
+     {ChangeKind::change_queue, "ChangeQueue"},
+     {ChangeKind::raise_limit, "RaiseLimit"},
+     {ChangeKind::raise_quota_share, "RaiseQuotaShare"},
+     {ChangeKind::cancel_job, "StopWaitingJob"},
+     {ChangeKind::end_job, "StopRunningJob"},
+     {ChangeKind::add_machines, "AddMachines"}}};
 
 struct Change {
   ChangeKind kind = ChangeKind::raise_priority;

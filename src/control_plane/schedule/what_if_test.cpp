@@ -16,34 +16,10 @@ Running ending(Running running, domain::JobNumber number, Duration in) {
   return running;
 }
 
-std::string kind_text(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::raise_priority:
-      return "priority";
-    case ChangeKind::shrink_gang:
-      return "gang";
-    case ChangeKind::change_type:
-      return "type";
-    case ChangeKind::change_queue:
-      return "queue";
-    case ChangeKind::raise_limit:
-      return "limit";
-    case ChangeKind::raise_quota_share:
-      return "quota share";
-    case ChangeKind::cancel_job:
-      return "cancel";
-    case ChangeKind::end_job:
-      return "end";
-    case ChangeKind::add_machines:
-      return "machines";
-  }
-  return "";
-}
-
-// "end 11: now", "machines like box-1 0->1: 60 s"
+// "StopRunningJob 11: now", "AddMachines like box-1 0->1: 60 s"
 std::string text_of(const WhatIfAnswer& answer) {
   const Change& change = answer.change;
-  std::string text = kind_text(change.kind);
+  std::string text{kChangeKinds.text(change.kind)};
   if (change.job != 0) text += " " + std::to_string(change.job);
   if (!change.name.empty()) text += " " + change.name;
   if (!change.unit.empty()) text += " " + change.unit;
@@ -81,20 +57,21 @@ TEST(WhatIf, AddsAMachineOrEndsARunningJob) {
   EXPECT_NE(found.reason.find("held by training-job/x (4)"), std::string::npos) << found.reason;
   EXPECT_EQ(found.starts, kNow + 60s);
   EXPECT_TRUE(found.whole);
-  EXPECT_EQ(answers(snapshot, {5}), (Texts{"end 11: now", "machines like box-1 0->1: now"}));
+  EXPECT_EQ(answers(snapshot, {5}),
+            (Texts{"StopRunningJob 11: now", "AddMachines like box-1 0->1: now"}));
 }
 
 TEST(WhatIf, AddsAsManyMachinesAsTheGangNeeds) {
   const Snapshot snapshot =
       cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 8)}, {job(5, 3, 8)});
-  EXPECT_EQ(answers(snapshot, {5}), (Texts{"machines like box-1 0->3: now"}));
+  EXPECT_EQ(answers(snapshot, {5}), (Texts{"AddMachines like box-1 0->3: now"}));
 }
 
 TEST(WhatIf, AddsAMachineThatIsLargeEnough) {
   const Snapshot snapshot = cluster({machine("box-1", 8)}, {}, {job(5, 1, 16)});
   const WhatIf found = what_if(snapshot, {}, kNow, {5});
   ASSERT_EQ(found.answers.size(), 1u);
-  EXPECT_EQ(text_of(found.answers[0]), "machines 0->1: now");
+  EXPECT_EQ(text_of(found.answers[0]), "AddMachines 0->1: now");
   EXPECT_EQ(found.answers[0].change.share.cpus, 16);
   EXPECT_FALSE(found.starts) << "it would wait forever";
 }
@@ -104,7 +81,7 @@ TEST(WhatIf, AddsMachinesOfTheLaunchersKinds) {
       cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 8)}, {job(5, 2, 4)});
   const WhatIfQuestion question{.job = 5,
                                 .machine_kinds = {machine("c5.large", 2), machine("c5.xlarge", 4)}};
-  EXPECT_EQ(answers(snapshot, question), (Texts{"machines c5.xlarge 0->2: now"}));
+  EXPECT_EQ(answers(snapshot, question), (Texts{"AddMachines c5.xlarge 0->2: now"}));
 }
 
 TEST(WhatIf, AddsNoMachineWhereGangsAreScaledToTheOnlyMachine) {
@@ -122,8 +99,8 @@ TEST(WhatIf, ShrinksTheGangToTheLargestThatStartsNow) {
       .variants = {variant_of(job(5, 3, 2), ChangeKind::shrink_gang, 4, 3),
                    variant_of(job(5, 2, 2), ChangeKind::shrink_gang, 4, 2),
                    variant_of(job(5, 1, 2), ChangeKind::shrink_gang, 4, 1)}};
-  EXPECT_EQ(answers(snapshot, question),
-            (Texts{"gang 4->2: now", "end 11: now", "machines like box-1 0->1: now"}));
+  EXPECT_EQ(answers(snapshot, question), (Texts{"ShrinkGang 4->2: now", "StopRunningJob 11: now",
+                                                "AddMachines like box-1 0->1: now"}));
 }
 
 TEST(WhatIf, RaisesALimit) {
@@ -132,8 +109,9 @@ TEST(WhatIf, RaisesALimit) {
   snapshot.running = {ending(running("job/x", "box-1", 4), 11, 60s)};
   snapshot.running[0].needs = {{0, 4, true, false}};
   snapshot.waiting[0].choices = {{"small", {{0, 0, true, false}}}};
-  EXPECT_EQ(answers(snapshot, {5}),
-            (Texts{"limit vCPU of compute environment small 8->10: now", "end 11: now"}));
+  EXPECT_EQ(
+      answers(snapshot, {5}),
+      (Texts{"RaiseLimit vCPU of compute environment small 8->10: now", "StopRunningJob 11: now"}));
 }
 
 TEST(WhatIf, RaisesTheCapacityOfAQuotaShare) {
@@ -145,7 +123,8 @@ TEST(WhatIf, RaisesTheCapacityOfAQuotaShare) {
   snapshot.running[0].demands = {{"instances", 2}};
   snapshot.waiting[0].share = "red";
   snapshot.waiting[0].demands = {{"instances", 2}};
-  EXPECT_EQ(answers(snapshot, {5}), (Texts{"quota share red instances 3->4: now", "end 11: now"}));
+  EXPECT_EQ(answers(snapshot, {5}),
+            (Texts{"RaiseQuotaShare red instances 3->4: now", "StopRunningJob 11: now"}));
 }
 
 TEST(WhatIf, RaisesThePriorityAboveTheJobsBeforeIt) {
@@ -154,7 +133,7 @@ TEST(WhatIf, RaisesThePriorityAboveTheJobsBeforeIt) {
   snapshot.waiting[0].priority = 7;
   const auto found = answers(snapshot, {5});
   ASSERT_FALSE(found.empty());
-  EXPECT_EQ(found[0], "priority 0->8: now");
+  EXPECT_EQ(found[0], "RaisePriority 0->8: now");
   snapshot.waiting[0].priority = int64_t(kPriorityMax);
   for (const auto& text : answers(snapshot, {5}))
     EXPECT_FALSE(text.starts_with("priority")) << "AWS accepts no higher priority";
@@ -164,7 +143,7 @@ TEST(WhatIf, CancelsAJobBeforeIt) {
   const Snapshot snapshot = cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 4)},
                                     {job(4, 1, 8), job(5, 1, 4)});
   const auto found = answers(snapshot, {5});
-  EXPECT_NE(std::ranges::find(found, "cancel 4: now"), found.end());
+  EXPECT_NE(std::ranges::find(found, "StopWaitingJob 4: now"), found.end());
 }
 
 TEST(WhatIf, ChangesTheQueue) {
@@ -176,7 +155,8 @@ TEST(WhatIf, ChangesTheQueue) {
   moved.queue = 1;
   const WhatIfQuestion question{
       .job = 5, .variants = {{{.kind = ChangeKind::change_queue, .name = "fast"}, moved}}};
-  EXPECT_EQ(answers(snapshot, question), (Texts{"queue fast: now", "limit licences 0->1: now"}));
+  EXPECT_EQ(answers(snapshot, question),
+            (Texts{"ChangeQueue fast: now", "RaiseLimit licences 0->1: now"}));
 }
 
 // Two jobs hold the machine. With the end of the first alone the job starts when the second ends.
@@ -186,7 +166,8 @@ TEST(WhatIf, RanksChangesByTheStart) {
                                      ending(running("training-job/y", "box-1", 4), 12, 600s)},
                                     {job(5, 1, 8)});
   EXPECT_EQ(what_if(snapshot, {}, kNow, {5}).starts, kNow + 600s);
-  EXPECT_EQ(answers(snapshot, {5}), (Texts{"machines like box-1 0->1: now", "end 12: 60 s"}));
+  EXPECT_EQ(answers(snapshot, {5}),
+            (Texts{"AddMachines like box-1 0->1: now", "StopRunningJob 12: 60 s"}));
 }
 
 // The job that began last loses the least work.
@@ -199,8 +180,8 @@ TEST(WhatIf, RanksEqualEndsByTheLeastLostWork) {
   snapshot.running[1].started = kNow - 10s;
   const auto found = answers(snapshot, {5});
   ASSERT_GE(found.size(), 2u);
-  EXPECT_EQ(found[0], "end 12: now");
-  EXPECT_EQ(found[1], "end 11: now");
+  EXPECT_EQ(found[0], "StopRunningJob 12: now");
+  EXPECT_EQ(found[1], "StopRunningJob 11: now");
 }
 
 TEST(WhatIf, NamesNoJobThatTheCallerMayNotSee) {

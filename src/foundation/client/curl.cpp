@@ -157,7 +157,9 @@ Result<Answer> Curl::send(const std::string& method, const std::string& url,
   curl().curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer.body);
   const CURLcode code = curl().curl_easy_perform(handle);
   curl().curl_slist_free_all(lines);
-  if (code == CURLE_WRITE_ERROR) return exhausted("reading the answer: larger than the limit");
+  if (code == CURLE_WRITE_ERROR)
+    return exhausted("reading the answer: larger than " + std::to_string(kAnswerBytesMax) +
+                     " bytes");
   if (code != CURLE_OK) return with_authority_hint(error_of_curl(code, explanation), limits_);
   long status = 0;
   curl().curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);

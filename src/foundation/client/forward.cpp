@@ -128,7 +128,7 @@ Result<void> Forwarder::forward(const Remote& remote, const ForwardedRequest& re
     headers.push_back(std::move(header));
 
   CURL* handle = handles_->take();
-  if (handle == nullptr) return exhausted("forwarding a request: libcurl cannot start");
+  if (handle == nullptr) return exhausted("forwarding a request: out of memory for libcurl");
   curl().curl_easy_reset(handle);  // its connections stay
   char explanation[CURL_ERROR_SIZE] = "";
   std::string url = remote.endpoint;

@@ -101,7 +101,8 @@ Result<std::pair<File, std::string>> attach_loop(const File& file) {
     }
     if (errno != EBUSY) return from_errno("setting up " + path);
   }
-  return exhausted("attaching a loop device: other processes claimed each free device first");
+  return exhausted("attaching a loop device: other processes claimed " +
+                   std::to_string(kLoopTriesMax) + " free devices first");
 }
 
 }  // namespace

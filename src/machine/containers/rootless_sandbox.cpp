@@ -37,13 +37,15 @@
 namespace trainyard::containers {
 namespace {
 
-// the variables that mark the children of a process in a sandbox, with its directory
+// the variables that mark the children of a process in a sandbox, with its directory. These names,
+// and those of the directory, kHolder and kNoEgress, are older than the glossary's terms. They
+// stay: a server of the next version enters the sandbox of the last one, in which jobs still run.
 constexpr const char* kVariable = "TRAINYARD_ENCLOSURE";
 constexpr const char* kRootsRunDirectory = "/run/trainyard";
 // names below the directory of the sandbox
 constexpr const char* kLock = "/lock";
 constexpr const char* kHolder = "/keeper";  // "PID START"
-constexpr const char* kHolderLog = "/keeper.log";
+constexpr const char* kHolderLog = "/holder.log";
 constexpr const char* kSlirpLog = "/slirp4netns.log";
 constexpr const char* kRun = "/run";
 constexpr const char* kNetwork = "/run/network";

@@ -158,7 +158,7 @@ TEST(SlirpRestart, RestartsSlirp4netnsAfterItDied) {
   if (outcome == kNotPermitted)
     GTEST_SKIP() << "this machine permits no user namespaces with egress";
   EXPECT_EQ(outcome, kPassed);
-  const auto log = os::read_file(directory.path() + "/sandbox/keeper.log", 64 << 10);
+  const auto log = os::read_file(directory.path() + "/sandbox/holder.log", 64 << 10);
   ASSERT_TRUE(log) << log.error().message;
   EXPECT_EQ(split(*log, '\n').size(), 3u) << *log;
   EXPECT_NE(log->find("has ended and is started again"), std::string::npos) << *log;

@@ -1,6 +1,7 @@
 #include "algorithms/image_classification/model_file.hpp"
 
-#include "base/text.hpp"
+#include "base/complete_record.hpp"
+#include "checkpoint/metadata.hpp"
 
 namespace trainyard::algorithms {
 namespace {
@@ -8,20 +9,16 @@ namespace {
 constexpr const char* kFormat = "trainyard-image-classification";
 constexpr uint64_t kAnySeed = 1;  // the parameters are then replaced by the file's
 
-Result<std::string> text_at(const checkpoint::Contents& contents, const std::string& name) {
-  const auto found = contents.metadata.find(name);
-  if (found == contents.metadata.end())
-    return corrupt("__metadata__." + name + " not found: not a model of image classification");
-  return found->second;
-}
+constexpr auto kArchitecture =
+    complete(json_record<Architecture>("metadata", [](auto& side, auto& architecture) {
+      side("num_layers", architecture.num_layers, checkpoint::DecimalText{});
+      side("image_shape", architecture.image_shape, parse_image_shape);
+      side("num_classes", architecture.num_classes, checkpoint::DecimalText{});
+    }));
 
 Result<Architecture> architecture_of(const checkpoint::Contents& contents) {
-  if (TRY(text_at(contents, "format")) != kFormat)
-    return corrupt("the file is not a model of image classification");
-  Architecture found;
-  found.num_layers = TRY(parse_int(TRY(text_at(contents, "num_layers"))).in("num_layers"));
-  found.image_shape = TRY(parse_image_shape(TRY(text_at(contents, "image_shape"))));
-  found.num_classes = TRY(parse_int(TRY(text_at(contents, "num_classes"))).in("num_classes"));
+  const Architecture found =
+      TRY(checkpoint::read_metadata(contents.metadata, kFormat, kArchitecture));
   TRY(check_shape(found.num_layers, found.image_shape));
   if (found.num_classes < 2 || found.num_classes > kStoredClassesMax)
     return corrupt("invalid num_classes " + std::to_string(found.num_classes));
@@ -41,10 +38,7 @@ Result<void> save_classifier(const Architecture& architecture, const ResNet& net
   const auto tensors = network.stored();
   checkpoint::Contents contents;
   parallel::add_tensors(tensors, contents);
-  contents.metadata = {{"format", kFormat},
-                       {"num_layers", std::to_string(architecture.num_layers)},
-                       {"image_shape", to_string(architecture.image_shape)},
-                       {"num_classes", std::to_string(architecture.num_classes)}};
+  contents.metadata = checkpoint::write_metadata(kFormat, kArchitecture, architecture);
   return checkpoint::save(contents, path);
 }
 

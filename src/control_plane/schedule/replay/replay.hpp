@@ -71,6 +71,11 @@ struct WaitSummary {
 };
 
 enum class ReplayGrouping { queue, share, instance_type };
+inline constexpr EnumTable<ReplayGrouping> kReplayGroupings{
+    "grouping",
+    {{ReplayGrouping::queue, "queue"},
+     {ReplayGrouping::share, "share"},
+     {ReplayGrouping::instance_type, "instance-type"}}};
 
 struct WaitGroup {
   ReplayGrouping by = ReplayGrouping::queue;

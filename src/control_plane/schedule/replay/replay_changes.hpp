@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/enum_table.hpp"
 #include "base/result.hpp"
 #include "schedule/plan.hpp"
 
@@ -25,6 +26,15 @@ enum class ReplayChangeKind {
   set_limit,
   set_submit_rate,
 };
+inline constexpr EnumTable<ReplayChangeKind> kReplayChangeKinds{
+    "kind of change",
+    {{ReplayChangeKind::add_machines, "AddMachines"},
+     {ReplayChangeKind::remove_machine, "RemoveMachine"},
+     {ReplayChangeKind::set_policy, "SetPolicy"},
+     {ReplayChangeKind::set_priority, "SetPriority"},
+     {ReplayChangeKind::set_weight, "SetWeight"},
+     {ReplayChangeKind::set_limit, "SetLimit"},
+     {ReplayChangeKind::set_submit_rate, "SetSubmitRate"}}};
 
 struct ReplayChange {
   ReplayChangeKind kind = ReplayChangeKind::add_machines;

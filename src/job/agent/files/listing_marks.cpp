@@ -18,7 +18,8 @@ Result<std::vector<std::string>> decode_marks(std::string_view text) {
                    std::to_string(kListedRangesMax));
   std::vector<std::string> marks;
   for (const auto& each : keys) {
-    if (!each.is_string()) return corrupt("a mark of a listing is not a text");
+    if (!each.is_string())
+      return corrupt("a mark of a listing must be a text, not " + shorten(dump(each), 64));
     auto key = TRY(from_hex(each.get<std::string>()));
     if (key.empty() || key.size() > kMarkBytesMax)
       return corrupt("a mark of a listing has " + std::to_string(key.size()) + " bytes");

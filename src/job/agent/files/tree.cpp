@@ -21,9 +21,14 @@ std::string read_link(int directory, const std::string& name) {
   return target;
 }
 
-// Reads the names of a directory. `left`: the number of names that may still be read; it is reduced
-// by the number of names read.
-Result<std::vector<std::string>> names_in(const os::File& directory, size_t& left) {
+// The limit of names that a walk reads, and how many of them may still be read.
+struct NamesLeft {
+  const size_t max;
+  size_t left = max;
+};
+
+// Reads the names of a directory, and reduces the number of names that may still be read.
+Result<std::vector<std::string>> names_in(const os::File& directory, NamesLeft& names_left) {
   const int copy = ::fcntl(directory.descriptor(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return from_errno("listing a directory");
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(copy), ::closedir);
@@ -37,8 +42,10 @@ Result<std::vector<std::string>> names_in(const os::File& directory, size_t& lef
   while (const dirent* entry = ::readdir(listing.get())) {
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    if (left == 0) return exhausted("too many files and directories");
-    --left;
+    if (names_left.left == 0)
+      return exhausted("more than " + std::to_string(names_left.max) +
+                       " files and directories: pack them into archives");
+    --names_left.left;
     names.emplace_back(name);
   }
   std::sort(names.begin(), names.end());
@@ -46,7 +53,7 @@ Result<std::vector<std::string>> names_in(const os::File& directory, size_t& lef
 }
 
 Result<void> walk_below(const os::File& directory, const std::string& prefix, int depth,
-                        size_t& left, const Tree::Visitor& visitor) {
+                        NamesLeft& left, const Tree::Visitor& visitor) {
   for (const auto& name : TRY(names_in(directory, left))) {
     Tree::Entry entry;
     entry.path = prefix + name;
@@ -74,7 +81,7 @@ Result<void> Tree::walk(const std::string& directory, const Visitor& visitor,
                         size_t names_max) const {
   const auto start = os::open_directory_beneath(root_, directory);
   if (!start) return {};
-  size_t left = names_max;
+  NamesLeft left{names_max};
   return walk_below(*start, "", 1, left, visitor);
 }
 

@@ -1,4 +1,5 @@
-// A report of the usage of a host's GPUs: what trainyard-agent --report-gpus sends to the agent.
+// Defines the report of the usage of a host's GPUs that trainyard-agent --report-gpus sends to the
+// agent.
 //
 // Threads: callable from anywhere. Errors: corrupt (an invalid report).
 #pragma once

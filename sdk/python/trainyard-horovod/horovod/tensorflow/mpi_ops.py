@@ -6,6 +6,10 @@ tf.function they are stateful, so TensorFlow runs them one after the other in th
 script, which is the same on all ranks. Tensors that belong together, such as all gradients of a
 step, go in one call and are fused. XLA cannot compile the operations: use jit_compile=False, which
 Keras chooses by itself on machines without a GPU.
+
+`priority`, which Horovod does not have: of the tensors that all ranks have submitted, those with
+the largest priority are sent first. If ranks give different priorities, the largest counts. An
+operation waits for its result, so priorities order the operations of several threads.
 """
 
 from __future__ import annotations
@@ -79,6 +83,7 @@ def _reduce(
     postscale: float,
     process_set: ProcessSet,
     compression: AnyCompressor | None,
+    priority: int,
 ) -> list[Array]:
     given = [_ready(array) for array in arrays]
     results = [numpy.empty_like(array) for array in given]
@@ -93,20 +98,23 @@ def _reduce(
             prescale,
             postscale,
             compression=compression,
+            priority=priority,
         )
         for one, other, name in zip(given, results, names)
     ]
     return Pending(requests, lambda _: results, given).wait()
 
 
-def _gather(arrays: Sequence[Array], names: Sequence[str], process_set: ProcessSet) -> list[Array]:
+def _gather(
+    arrays: Sequence[Array], names: Sequence[str], process_set: ProcessSet, priority: int
+) -> list[Array]:
     given = [_ready(array) for array in arrays]
     if any(array.ndim == 0 for array in given):
         raise ValueError(
             "allgather of a scalar, which has no first dimension: use tf.expand_dims(tensor, 0)"
         )
     requests = [
-        request(engines.ALL_GATHER, name, process_set, _buffer(array))
+        request(engines.ALL_GATHER, name, process_set, _buffer(array), priority=priority)
         for array, name in zip(given, names)
     ]
     return Pending(
@@ -244,6 +252,7 @@ def grouped_allreduce(
     postscale_factor: float = 1.0,
     name: str | None = None,
     process_set: ProcessSet = global_process_set,
+    priority: int = 0,
 ) -> list[Value]:
     op = operations.op_of(op, average)
     tensors = list(tensors)
@@ -257,6 +266,7 @@ def grouped_allreduce(
                 postscale_factor=postscale_factor,
                 name=f"{name}.{number}" if name else None,
                 process_set=process_set,
+                priority=priority,
             )
             for number, tensor in enumerate(tensors)
         ]
@@ -270,7 +280,14 @@ def grouped_allreduce(
     def reduce(*values: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
         results = _call(
             lambda arrays: _reduce(
-                arrays, names, op, prescale_factor, postscale_factor, process_set, compression
+                arrays,
+                names,
+                op,
+                prescale_factor,
+                postscale_factor,
+                process_set,
+                compression,
+                priority,
             ),
             list(values),
             [value.dtype for value in values],
@@ -284,6 +301,7 @@ def grouped_allreduce(
                 prescale_factor=prescale_factor,
                 postscale_factor=postscale_factor,
                 process_set=process_set,
+                priority=priority,
             )
 
         return results, gradient
@@ -307,16 +325,20 @@ def allreduce(
     postscale_factor: float = 1.0,
     name: str | None = None,
     process_set: ProcessSet = global_process_set,
+    priority: int = 0,
 ) -> Value:
     op = operations.op_of(op, average)
     if isinstance(tensor, tf.IndexedSlices):
         if op == Adasum:
             raise NotImplementedError("Adasum requires dense tensors: pass sparse_as_dense=True")
-        values = allgather(
-            tensor.values, name=f"{name}.values" if name else None, process_set=process_set
-        )
-        indices = allgather(
-            tensor.indices, name=f"{name}.indices" if name else None, process_set=process_set
+        values, indices = (
+            allgather(
+                part,
+                name=f"{name}.{what}" if name else None,
+                process_set=process_set,
+                priority=priority,
+            )
+            for what, part in (("values", tensor.values), ("indices", tensor.indices))
         )
         if op == Average:
             values = values / tf.cast(process_set.size(), values.dtype)
@@ -329,6 +351,7 @@ def allreduce(
         postscale_factor=postscale_factor,
         name=name,
         process_set=process_set,
+        priority=priority,
     )[0]
 
 
@@ -337,6 +360,7 @@ def grouped_allgather(
     name: str | None = None,
     ignore_name_scope: bool = False,
     process_set: ProcessSet = global_process_set,
+    priority: int = 0,
 ) -> list[tf.Tensor]:
     tensors = _tensors(tensors)
     names = _names_of(tensors, name, "allgather", process_set)
@@ -344,7 +368,7 @@ def grouped_allgather(
     @tf.custom_gradient
     def gather(*values: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
         results = _call(
-            lambda arrays: _gather(arrays, names, process_set),
+            lambda arrays: _gather(arrays, names, process_set, priority),
             list(values),
             [value.dtype for value in values],
             [_any_rows(value) for value in values],
@@ -354,7 +378,8 @@ def grouped_allgather(
             # This rank's rows of the average over all ranks.
             own = []
             for value, average in zip(
-                values, grouped_allreduce(upstream, op=Average, process_set=process_set)
+                values,
+                grouped_allreduce(upstream, op=Average, process_set=process_set, priority=priority),
             ):
                 rows = allgather(tf.reshape(tf.shape(value)[0], [1]), process_set=process_set)
                 own.append(tf.split(average, rows, num=process_set.size())[process_set.rank()])
@@ -371,8 +396,9 @@ def allgather(
     name: str | None = None,
     ignore_name_scope: bool = False,
     process_set: ProcessSet = global_process_set,
+    priority: int = 0,
 ) -> tf.Tensor:
-    return grouped_allgather([tensor], name, process_set=process_set)[0]
+    return grouped_allgather([tensor], name, process_set=process_set, priority=priority)[0]
 
 
 def broadcast(

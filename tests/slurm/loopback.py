@@ -1,7 +1,5 @@
-"""Runs Debian's Slurm as a peer on this machine: on loopback, in a directory of its own.
-
-Only the bench needs its packages (packaging/bench-debian-packages.txt), which `./yard bench array`
-installs."""
+"""Runs Debian's Slurm on the loopback interface, in a directory of its own: the base of the cluster
+of tests (cluster.py), and the peer of `./yard bench array`."""
 
 from __future__ import annotations
 
@@ -13,9 +11,9 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from bench.rows import ROOT
+from tests.ports import free_port
 
-CONFIG = os.path.join(ROOT, "bench", "slurm", "slurm.conf")
+CONFIG = os.path.join(os.path.dirname(os.path.abspath(__file__)), "loopback.conf")
 # The fastest value from 8 to 128 on two cores: starts overlap, and each pass of the scheduler finds
 # free slots.
 CPUS = int(os.environ.get("TRAINYARD_BENCH_SLURM_CPUS", "64"))
@@ -27,12 +25,6 @@ START_SECONDS_MAX = 30
 STOP_SECONDS_MAX = 20
 ARRAY_SECONDS_MAX = 1800
 POLL_SECONDS = 1.0  # each query starts one of Slurm's programs, which takes as long as a job
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class Slurm:
