@@ -19,6 +19,7 @@ import threading
 from typing import Any
 
 from tests.kubernetes.cluster import Cluster, Object, Refused
+from tests.network_commands import ip
 from tests.trainyard_server import wait_for
 
 BRIDGE = "tykube"
@@ -27,10 +28,6 @@ GATEWAY = f"{SUBNET}.1"
 ADDRESSES = range(10, 250)
 LOOK_SECONDS = 0.1
 LOG_BYTES = 2000
-
-
-def ip(*arguments: str, check: bool = True) -> None:
-    subprocess.run(["ip", *arguments], check=check, capture_output=True)
 
 
 class Pod:
