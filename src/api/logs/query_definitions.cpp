@@ -31,7 +31,7 @@ Outcome<aws::PutQueryDefinitionResponse> put_definition(const Services& services
   if (in.query_definition_id && !TRY_LOGS(definitions.find(context.region, DefinitionKind::query,
                                                            "", *in.query_definition_id)))
     return no_definition();
-  const std::string id = in.query_definition_id.value_or(new_uuid(services.random));
+  const std::string id = in.query_definition_id.value_or(services.random.uuid());
   const Json body = {{"name", *in.name},
                      {"query", *in.query_string},
                      {"groups", in.log_group_names.value_or(std::vector<std::string>{})}};
