@@ -11,6 +11,7 @@
 #include "base/result.hpp"
 #include "launch/launcher.hpp"
 #include "sim/machine_clock.hpp"
+#include "sim/simulated_agent.hpp"
 #include "sim/world.hpp"
 
 namespace trainyard::sim {
@@ -34,11 +35,22 @@ class Cluster : public launch::Launcher {
   virtual uint32_t made() const { return 0; }
   virtual uint32_t coming() const { return 0; }
 
-  virtual void kill_one() = 0;
-  virtual void suspend_one(Duration lasts, Suspension kind) = 0;
-  virtual void set_clock_of_one(Duration by) = 0;
+  // Change one agent, chosen at random; without agents they have no effect.
+  void kill_one() {
+    if (SimulatedAgent* agent = some_agent()) agent->die();
+  }
+  void suspend_one(Duration lasts, Suspension kind) {
+    if (SimulatedAgent* agent = some_agent()) agent->suspend(lasts, kind);
+  }
+  void set_clock_of_one(Duration by) {
+    if (SimulatedAgent* agent = some_agent()) agent->set_clock(by);
+  }
   // Returns an attempt that an impostor may claim to be.
   virtual std::optional<domain::AttemptId> any() const = 0;
+
+ private:
+  // Returns an agent that lives; nullptr: none does.
+  virtual SimulatedAgent* some_agent() = 0;
 };
 
 }  // namespace trainyard::sim

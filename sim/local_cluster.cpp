@@ -284,16 +284,6 @@ SimulatedAgent* LocalCluster::some_agent() {
   return alive.empty() ? nullptr : alive[world_.random.below(alive.size())];
 }
 
-void LocalCluster::kill_one() {
-  if (SimulatedAgent* agent = some_agent()) agent->die();
-}
-void LocalCluster::suspend_one(Duration lasts, Suspension kind) {
-  if (SimulatedAgent* agent = some_agent()) agent->suspend(lasts, kind);
-}
-void LocalCluster::set_clock_of_one(Duration by) {
-  if (SimulatedAgent* agent = some_agent()) agent->set_clock(by);
-}
-
 std::optional<domain::AttemptId> LocalCluster::any() const {
   if (hosts_.empty()) return std::nullopt;
   return hosts_.front()->attempt;

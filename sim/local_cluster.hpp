@@ -49,9 +49,6 @@ class LocalCluster final : public Cluster {
   std::vector<launch::Agent> list() override;
   Result<void> remove(domain::AttemptId attempt) override;
 
-  void kill_one() override;
-  void suspend_one(Duration lasts, Suspension kind) override;
-  void set_clock_of_one(Duration by) override;
   std::optional<domain::AttemptId> any() const override;
 
  private:
@@ -89,7 +86,7 @@ class LocalCluster final : public Cluster {
   // Calls the launcher, of which `attempt` may end.
   template <class Call>
   auto in_launcher(std::optional<domain::AttemptId> attempt, Call call);
-  SimulatedAgent* some_agent();
+  SimulatedAgent* some_agent() override;
 
   World& world_;
   Network& network_;

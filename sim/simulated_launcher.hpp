@@ -173,16 +173,6 @@ class SimulatedLauncher final : public Cluster {
     return {};
   }
 
-  void kill_one() override {
-    if (SimulatedAgent* agent = some_agent()) agent->die();
-  }
-  void suspend_one(Duration lasts, Suspension kind) override {
-    if (SimulatedAgent* agent = some_agent()) agent->suspend(lasts, kind);
-  }
-  void set_clock_of_one(Duration by) override {
-    if (SimulatedAgent* agent = some_agent()) agent->set_clock(by);
-  }
-
   // Returns an attempt that an impostor may claim to be.
   std::optional<domain::AttemptId> any() const override {
     if (gangs_.empty()) return std::nullopt;
@@ -197,7 +187,7 @@ class SimulatedLauncher final : public Cluster {
     bool preempted = false;
   };
   // Returns a random live agent; nullptr if all have ended.
-  SimulatedAgent* some_agent() {
+  SimulatedAgent* some_agent() override {
     std::vector<SimulatedAgent*> alive;
     for (const auto& [attempt, running] : gangs_)
       for (const auto& agent : running.agents)

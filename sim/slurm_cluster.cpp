@@ -477,16 +477,6 @@ SimulatedAgent* SlurmCluster::some_agent() {
   return alive.empty() ? nullptr : alive[world_.random.below(alive.size())];
 }
 
-void SlurmCluster::kill_one() {
-  if (SimulatedAgent* agent = some_agent()) agent->die();
-}
-void SlurmCluster::suspend_one(Duration lasts, Suspension kind) {
-  if (SimulatedAgent* agent = some_agent()) agent->suspend(lasts, kind);
-}
-void SlurmCluster::set_clock_of_one(Duration by) {
-  if (SimulatedAgent* agent = some_agent()) agent->set_clock(by);
-}
-
 std::optional<domain::AttemptId> SlurmCluster::any() const {
   for (const auto& [id, job] : jobs_)
     if (job.runs()) return job.attempt;

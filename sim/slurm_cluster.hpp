@@ -50,9 +50,6 @@ class SlurmCluster final : public Cluster {
   // A node fails, and comes back later.
   void lose_a_machine() override;
   void preempt_one() override;
-  void kill_one() override;
-  void suspend_one(Duration lasts, Suspension kind) override;
-  void set_clock_of_one(Duration by) override;
   std::optional<domain::AttemptId> any() const override;
 
  private:
@@ -100,7 +97,7 @@ class SlurmCluster final : public Cluster {
   void go_away_sometimes();
   void forget_recent(Duration since);
 
-  SimulatedAgent* some_agent();
+  SimulatedAgent* some_agent() override;
 
   World& world_;
   Network& network_;

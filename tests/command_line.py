@@ -47,6 +47,13 @@ class CommandLine:
         )
 
 
+def output_of(server: Server, key: tuple[str, str], *arguments: str, code: int = 0) -> str:
+    """Runs a command with a key (id, secret); returns both of its outputs."""
+    keys = {"AWS_ACCESS_KEY_ID": key[0], "AWS_SECRET_ACCESS_KEY": key[1]}
+    done = CommandLine(server)(*arguments, code=code, environment=keys)
+    return done.stdout + done.stderr
+
+
 def touch_go(cli: CommandLine, job: str) -> subprocess.CompletedProcess[str] | None:
     """Makes the file in the first host of a job. Returns None while the host is being prepared."""
     done = cli("shell", job, "1", "--", "touch", "/tmp/go", code=None)

@@ -81,6 +81,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     one.clean()
 
 
+@pytest.fixture
+def own_operations(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets boto3 find the model of Trainyard's own operations."""
+    monkeypatch.setenv("AWS_DATA_PATH", server.env["AWS_DATA_PATH"])
+
+
 @pytest.fixture(
     params=[trainyard_server.TODAYS_AWS, trainyard_server.DEBIANS_AWS], ids=["todays", "debians"]
 )
@@ -91,13 +97,17 @@ def aws(request: pytest.FixtureRequest, server: Server) -> Callable[..., Answer]
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
-    """Returns start(config=".."), which starts a server for this test."""
+    """Returns start(config=".."), which starts a server for this test; bucket="..": and makes a
+    bucket."""
     servers = []
 
-    def make(config: str = "", **more: Any) -> Server:
+    def make(config: str = "", bucket: str = "", **more: Any) -> Server:
         one = trainyard_server.Server(tmp_path_factory.mktemp("yard") / "data", config, **more)
         servers.append(one)
-        return one.start()
+        one.start()
+        if bucket:
+            one.boto("s3").create_bucket(Bucket=bucket)
+        return one
 
     yield make
     for one in servers:

@@ -22,6 +22,10 @@ Member = tuple[tarfile.TarInfo, bytes]  # of a layer, with its content
 APPLETS = ("sh", "hostname", "echo", "cat", "pwd", "ls", "sleep", "stat", "touch", "mkdir")
 
 
+def umoci(*arguments: str) -> None:
+    subprocess.run(["umoci", *arguments], check=True, capture_output=True)
+
+
 def file(name: str, content: bytes = b"", mode: int = 0o644, **more: Any) -> Member:
     """Returns a member of a layer: a file, or with kind= another type."""
     member = tarfile.TarInfo(name)

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <future>
 #include <iterator>
 #include <map>
@@ -37,6 +36,7 @@
 #include "net/link.hpp"
 #include "networks/tunnel.hpp"
 #include "objects/s3_client.hpp"
+#include "os/environment.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 #include "os/machine_files.hpp"
@@ -186,8 +186,8 @@ constexpr size_t kSourcesBytesMax = 4 << 20;  // the logins of thousands of regi
 Result<containers::ImageRights> image_rights(const domain::Image& image,
                                              const domain::JobSpec& spec) {
   containers::ImageRights rights;
-  const char* path = std::getenv("TRAINYARD_IMAGE_SOURCES");
-  if (path == nullptr || !os::exists(path)) return rights;
+  const std::string path = os::environment_variable("TRAINYARD_IMAGE_SOURCES");
+  if (path.empty() || !os::exists(path)) return rights;
   const auto sources = TRY(
       domain::image_sources_from_json(TRY(parse_json(TRY(os::read_file(path, kSourcesBytesMax)))))
           .in(path));
@@ -201,9 +201,9 @@ Result<containers::ImageRights> image_rights(const domain::Image& image,
 Result<agent::ReadyImage> unpack_image(
     const domain::Image& image, const domain::JobSpec& spec, const std::string& own_directory,
     const std::function<bool(const std::string& text)>& progress) {
-  const char* shared = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
+  const std::string shared = os::environment_variable("TRAINYARD_IMAGES_DIRECTORY");
   auto unpacked = TRY(containers::unpack_image(
-      domain::transport_of(image), shared != nullptr && *shared != '\0' ? shared : own_directory,
+      domain::transport_of(image), shared.empty() ? own_directory : shared,
       [&](const containers::PullProgress& how_far) {
         return progress(containers::format_progress(how_far));
       },
@@ -246,10 +246,9 @@ bool writes_to_disk(const wire::Order& order) {
 // directory and removed after use.
 std::shared_future<Result<void>> begin_volume(const wire::Order& order,
                                               const std::string& directory) {
-  const char* images = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
-  const bool shared = images != nullptr && *images != '\0';
-  const std::string templates =
-      shared ? std::string(images) + ".volumes" : directory + "/templates";
+  const std::string images = os::environment_variable("TRAINYARD_IMAGES_DIRECTORY");
+  const bool shared = !images.empty();
+  const std::string templates = shared ? images + ".volumes" : directory + "/templates";
   const auto bytes = static_cast<uint64_t>(order.spec.volume_gib) << 30;
   const bool under_contract = order.spec.contract == domain::Contract::training;
   return std::async(std::launch::async,
@@ -268,8 +267,8 @@ std::shared_future<Result<void>> begin_volume(const wire::Order& order,
 
 // Clears GPUs between jobs if the launcher names a directory for their state.
 std::optional<containers::GpuMarks> gpu_marks() {
-  const char* directory = std::getenv("TRAINYARD_GPUS_DIRECTORY");
-  if (directory == nullptr || *directory == '\0') return {};
+  const std::string directory = os::environment_variable("TRAINYARD_GPUS_DIRECTORY");
+  if (directory.empty()) return {};
   return containers::GpuMarks(directory, [](const std::string& device) {
     return containers::clear_gpu_by(os::program_directory() + "/trainyard-agent", device);
   });
@@ -328,9 +327,9 @@ Result<std::unique_ptr<containers::Container>> start_container(
 // Opens the cache of objects' blocks, which all jobs of a server share, next to the images. Without
 // the cache, each job fetches its blocks.
 std::unique_ptr<cache::BlockCache> open_cache() {
-  const char* images = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
-  if (images == nullptr || *images == '\0') return nullptr;
-  auto opened = cache::BlockCache::open(cache::tenth_of_disk(std::string(images) + ".blocks"));
+  const std::string images = os::environment_variable("TRAINYARD_IMAGES_DIRECTORY");
+  if (images.empty()) return nullptr;
+  auto opened = cache::BlockCache::open(cache::tenth_of_disk(images + ".blocks"));
   if (opened) return *std::move(opened);
   log(Level::warning, "agent", "cannot open the block cache", {{"why", opened.error().message}});
   return nullptr;

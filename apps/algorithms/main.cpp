@@ -6,16 +6,17 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "algorithm_program.hpp"
 #include "algorithms/image_classification/job.hpp"
 #include "algorithms/image_classification/predict.hpp"
 #include "base/activity_table.hpp"
 #include "contract/log_line.hpp"
+#include "os/environment.hpp"
 #include "os/machine_clock.hpp"
 
 namespace {
@@ -30,11 +31,6 @@ constexpr std::string_view kUsage =
 
 std::atomic<bool> stop = false;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 Result<int> train(const std::string& base) {
   std::signal(SIGTERM, [](int) { stop = true; });
   std::signal(SIGINT, [](int) { stop = true; });
@@ -42,9 +38,8 @@ Result<int> train(const std::string& base) {
   os::MachineClock clock;
   algorithms::ClassifierJobOptions options;
   options.base = base;
-  options.shared_value = variable("TRAINING_JOB_ARN");
-  if (options.shared_value.empty()) options.shared_value = variable("TRAINING_JOB_NAME");
-  options.activity = variable(kActivityVariable);
+  options.shared_value = apps::shared_value_of_job();
+  options.activity = os::environment_variable(kActivityVariable);
   options.cpus = int(std::max(1u, std::thread::hardware_concurrency()));
   TRY(algorithms::run_classifier_job(options, clock, stop, [&](std::string_view text) {
     std::printf("%s\n", contract::log_line(clock.now(), text).c_str());

@@ -15,6 +15,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "launch/nodes/host_run.hpp"
+#include "os/environment.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 #include "os/process.hpp"
@@ -25,11 +26,6 @@ namespace {
 // The tries to resolve the names of the gang's other pods, one per second: a day, since these pods
 // may be pending. The user can stop the job earlier.
 constexpr uint32_t kLookupsMax = 24 * 60 * 60;
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 // Replaces this process by the agent. Returns only if that fails.
 Error become(const os::Command& command) {
@@ -43,12 +39,13 @@ Error become(const os::Command& command) {
 }
 
 Result<void> run(const std::string& directory) {
-  const auto index = TRY(parse_int(variable("JOB_COMPLETION_INDEX")).in("JOB_COMPLETION_INDEX"));
+  const auto index =
+      TRY(parse_int(os::environment_variable("JOB_COMPLETION_INDEX")).in("JOB_COMPLETION_INDEX"));
   const std::string file = directory + "/" + std::to_string(index);
   const auto order =
       TRY(launch::read_host_order(TRY(os::read_file(file, launch::kHostOrderBytesMax))).in(file));
   launch::NodeFacts node;
-  node.name = variable("POD_NAME");
+  node.name = os::environment_variable("POD_NAME");
   // The number must be unique on its node only, and each pod counts as a node.
   node.job_number = std::to_string(order.record.attempt.job);
   node.program_directory = os::program_directory();

@@ -11,13 +11,13 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "base/log.hpp"
 #include "launch/nodes/host_run.hpp"
 #include "launch/nodes/user_hosts.hpp"
+#include "os/environment.hpp"
 #include "os/machine_clock.hpp"
 #include "os/process.hpp"
 
@@ -25,11 +25,6 @@ namespace trainyard {
 namespace {
 
 volatile sig_atomic_t is_ending = 0;
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 Result<std::string> read_input() {
   std::string text;
@@ -48,10 +43,10 @@ Result<std::string> read_input() {
 
 launch::NodeFacts node_facts() {
   launch::NodeFacts node;
-  node.name = variable("SLURMD_NODENAME");
-  node.job_number = variable("SLURM_JOB_ID");
-  node.gpus = variable("SLURM_STEP_GPUS");
-  if (node.gpus.empty()) node.gpus = variable("SLURM_JOB_GPUS");
+  node.name = os::environment_variable("SLURMD_NODENAME");
+  node.job_number = os::environment_variable("SLURM_JOB_ID");
+  node.gpus = os::environment_variable("SLURM_STEP_GPUS");
+  if (node.gpus.empty()) node.gpus = os::environment_variable("SLURM_JOB_GPUS");
   node.program_directory = os::program_directory();
   node.is_ending = [] { return is_ending != 0; };
   return node;
@@ -80,7 +75,7 @@ std::string machine_name() {
 }
 
 Result<int> clean(const std::string& node_directory) {
-  std::string name = variable("SLURMD_NODENAME");
+  std::string name = os::environment_variable("SLURMD_NODENAME");
   if (name.empty()) name = machine_name();
   TRY(launch::clean_node(node_directory, name, launch::machine_parts()));
   return 0;

@@ -7,17 +7,18 @@
 //   trainyard-trainer compare DIR DIR [--tolerance NUMBER]  compares the weights of two models
 //   trainyard-trainer randomcutforest ..                    SageMaker's algorithm of this name:
 //                                                           forest_command.hpp
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "algorithm_program.hpp"
 #include "base/activity_table.hpp"
 #include "base/text.hpp"
+#include "os/environment.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 #include "train/evaluate.hpp"
@@ -39,58 +40,27 @@ constexpr std::string_view kUsage =
 
 std::atomic<bool> stop = false;
 
-struct CommandLine {
-  std::vector<std::string> arguments;
-  std::map<std::string, std::string> options;  // without the dashes
-
-  std::string option(const std::string& name, const std::string& otherwise) const {
-    const auto found = options.find(name);
-    return found == options.end() ? otherwise : found->second;
-  }
-};
-
-Result<CommandLine> parse(int argc, char** argv) {
-  CommandLine line;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (!argument.starts_with("--")) {
-      line.arguments.push_back(argument);
-    } else if (i + 1 < argc) {
-      line.options[argument.substr(2)] = argv[++i];
-    } else {
-      return invalid(argument + " needs a value");
-    }
-  }
-  return line;
-}
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-Result<int> train_job(const CommandLine& line) {
+Result<int> train_job(const apps::Arguments& line) {
   std::signal(SIGTERM, [](int) { stop = true; });
   std::signal(SIGINT, [](int) { stop = true; });
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // readers of the log see each line at once
   os::MachineClock clock;
-  const std::string arn = variable("TRAINING_JOB_ARN");
-  const train::JobOptions options{line.option("base", "/opt/ml"),
-                                  arn.empty() ? variable("TRAINING_JOB_NAME") : arn,
-                                  variable(kActivityVariable), variable(train::kTimelinesVariable)};
+  const train::JobOptions options{line.option("--base", "/opt/ml"), apps::shared_value_of_job(),
+                                  os::environment_variable(kActivityVariable),
+                                  os::environment_variable(train::kTimelinesVariable)};
   TRY(train::run_job(options, clock, stop, [](std::string_view text) {
     std::printf("%.*s\n", int(text.size()), text.data());
   }));
   return 0;
 }
 
-Result<int> predict(const CommandLine& line) {
-  const auto model = TRY(train::load_model(line.option("model", "")).in("--model"));
-  const std::string path = line.option("csv", "");
+Result<int> predict(const apps::Arguments& line) {
+  const auto model = TRY(train::load_model(line.option("--model", "")).in("--model"));
+  const std::string path = line.option("--csv", "");
   const auto table =
       TRY(train::parse_csv(TRY(os::read_file(path, train::kShardBytesMax).in("--csv"))).in(path));
   const auto evaluation = TRY(train::evaluate(model, table));
-  const auto show = size_t(TRY(parse_int(line.option("show", "4")).in("--show")));
+  const auto show = size_t(TRY(parse_int(line.option("--show", "4")).in("--show")));
   if (model.image_width > 0 && show > 0) {
     std::printf(
         "%s",
@@ -106,20 +76,20 @@ Result<int> predict(const CommandLine& line) {
   return 0;
 }
 
-Result<int> compare(const CommandLine& line) {
-  if (line.arguments.size() != 3) return invalid("compare needs two model directories");
-  const auto first = TRY(train::load_model(line.arguments[1]));
-  const auto second = TRY(train::load_model(line.arguments[2]));
+Result<int> compare(const apps::Arguments& line) {
+  if (line.others.size() != 3) return invalid("compare needs two model directories");
+  const auto first = TRY(train::load_model(line.others[1]));
+  const auto second = TRY(train::load_model(line.others[2]));
   const auto difference = TRY(train::compare(first, second));
   std::printf("largest_relative_difference=%.3g largest_absolute_difference=%.3g tensor=%s\n",
               difference.relative, difference.absolute,
               difference.tensor.empty() ? "none" : difference.tensor.c_str());
-  const double tolerance = TRY(parse_double(line.option("tolerance", "inf")).in("--tolerance"));
+  const double tolerance = TRY(parse_double(line.option("--tolerance", "inf")).in("--tolerance"));
   return difference.relative <= tolerance ? 0 : 1;
 }
 
-Result<int> run(const CommandLine& line) {
-  const std::string command = line.arguments.empty() ? "" : line.arguments[0];
+Result<int> run(const apps::Arguments& line) {
+  const std::string command = line.others.empty() ? "" : line.others[0];
   if (command == "train") return train_job(line);
   if (command == "predict") return predict(line);
   if (command == "compare") return compare(line);
@@ -130,8 +100,8 @@ Result<int> run(const CommandLine& line) {
 Result<int> run(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "randomcutforest")
     return apps::run_forest_command({argv + 2, argv + argc});
-  const CommandLine line = TRY(parse(argc, argv));
-  return run(line);
+  return run(TRY(apps::parse_arguments({argv + std::min(argc, 1), argv + argc}, {},
+                                       {"--base", "--model", "--csv", "--show", "--tolerance"})));
 }
 
 }  // namespace

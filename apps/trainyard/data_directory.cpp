@@ -2,11 +2,11 @@
 
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/complete_record.hpp"
 #include "base/text.hpp"
+#include "os/environment.hpp"
 #include "signing/sealed_text.hpp"
 
 namespace trainyard::apps {
@@ -87,9 +87,9 @@ Result<void> check_account(const std::string& directory, const std::string& stor
 }
 
 std::string default_data_directory() {
-  if (const char* chosen = std::getenv("TRAINYARD_DATA"); chosen && *chosen) return chosen;
-  const char* home = std::getenv("HOME");
-  return std::string(home && *home ? home : "/root") + "/.local/share/trainyard";
+  if (auto chosen = os::environment_variable("TRAINYARD_DATA"); !chosen.empty()) return chosen;
+  const std::string home = os::environment_variable("HOME");
+  return (home.empty() ? "/root" : home) + "/.local/share/trainyard";
 }
 
 Result<void> DataDirectory::lock(DirectoryUse use) {

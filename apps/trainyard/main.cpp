@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "containers/rootless_sandbox.hpp"
 #include "objects/s3_client.hpp"
 #include "observe/audit.hpp"
+#include "os/environment.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 #include "os/terminal.hpp"
@@ -188,14 +188,9 @@ std::string overview() {
                         "server of the local data directory.");
 }
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 std::string first_of(std::initializer_list<const char*> names) {
   for (const char* name : names)
-    if (auto value = variable(name); !value.empty()) return value;
+    if (auto value = os::environment_variable(name); !value.empty()) return value;
   return "";
 }
 
@@ -209,12 +204,13 @@ struct ServerAddress {
 Result<ServerAddress> find_server(const cli::Arguments& arguments) {
   ServerAddress server;
   const std::string data = arguments.value("--data");
-  server.api.endpoint = data.empty() ? variable("AWS_ENDPOINT_URL") : "";
+  server.api.endpoint = data.empty() ? os::environment_variable("AWS_ENDPOINT_URL") : "";
   if (!server.api.endpoint.empty()) {
-    server.api.keys = {variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"),
-                       variable("AWS_SESSION_TOKEN")};
-    server.api.ca_bundle = variable("AWS_CA_BUNDLE");
-    server.objects_endpoint = variable("AWS_ENDPOINT_URL_S3");
+    server.api.keys = {os::environment_variable("AWS_ACCESS_KEY_ID"),
+                       os::environment_variable("AWS_SECRET_ACCESS_KEY"),
+                       os::environment_variable("AWS_SESSION_TOKEN")};
+    server.api.ca_bundle = os::environment_variable("AWS_CA_BUNDLE");
+    server.objects_endpoint = os::environment_variable("AWS_ENDPOINT_URL_S3");
     server.api.region = first_of({"AWS_REGION", "AWS_DEFAULT_REGION"});
     if (server.api.region.empty()) server.api.region = "us-east-1";
   } else {
@@ -237,7 +233,8 @@ enum class Stream { output, error };
 cli::OutputStyle style_of(os::Terminal& terminal, Stream stream) {
   const auto shape = terminal.shape();
   return cli::style_of({stream == Stream::output ? shape.output : shape.error, shape.columns,
-                        shape.rows, variable("NO_COLOR"), variable("TERM"),
+                        shape.rows, os::environment_variable("NO_COLOR"),
+                        os::environment_variable("TERM"),
                         first_of({"LC_ALL", "LC_CTYPE", "LANG"})});
 }
 
@@ -268,7 +265,7 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
       style_of(*terminal, Stream::error),
       clock,
       open_objects,
-      variable("TERM"),
+      os::environment_variable("TERM"),
       hand_over,
       arguments.value("--data"),
       [&](client::Settings settings) { return client::open_client(std::move(settings), clock); }};

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/text.hpp"
@@ -13,6 +12,7 @@
 #include "launch/slurm/rest.hpp"
 #include "networks/tunnel.hpp"
 #include "os/accounts.hpp"
+#include "os/environment.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
 #include "signing/sealed_text.hpp"
@@ -80,16 +80,11 @@ Result<std::string> read_small_file(const std::string& path) {
   return os::read_file(path, launch::kKubeconfigBytesMax);
 }
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 Result<launch::KubernetesAccess> kubernetes_access(const config::Kubernetes& kubernetes) {
   if (kubernetes.kubeconfig.empty())
-    return launch::service_account_access(kServiceAccountDirectory,
-                                          variable("KUBERNETES_SERVICE_HOST"),
-                                          variable("KUBERNETES_SERVICE_PORT"), read_small_file);
+    return launch::service_account_access(
+        kServiceAccountDirectory, os::environment_variable("KUBERNETES_SERVICE_HOST"),
+        os::environment_variable("KUBERNETES_SERVICE_PORT"), read_small_file);
   const std::string text =
       TRY(read_small_file(kubernetes.kubeconfig).in("reading kubernetes.kubeconfig"));
   const auto directory = std::filesystem::absolute(kubernetes.kubeconfig).parent_path();

@@ -3,26 +3,23 @@
 //   trainyard-xgboost train [--base DIR]
 //   trainyard-xgboost --predict --model DIR [--content-type TYPE] [--accept TYPE] FILE..
 //   trainyard-xgboost tracker --host HOST [--port PORT] --workers N
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cctype>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "algorithm_program.hpp"
 #include "base/activity_table.hpp"
 #include "base/text.hpp"
 #include "boosting/job.hpp"
 #include "boosting/predict.hpp"
 #include "contract/log_line.hpp"
+#include "os/environment.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 #include "rabit/tracker.hpp"
@@ -42,46 +39,9 @@ constexpr std::string_view kUsage =
 
 std::atomic<bool> stop = false;
 
-struct CommandLine {
-  std::map<std::string, std::string> options;
-  std::vector<std::string> others;
-  bool predicts = false;
-
-  std::string option(const std::string& name, const std::string& otherwise) const {
-    const auto found = options.find(name);
-    return found == options.end() ? otherwise : found->second;
-  }
-};
-
-Result<CommandLine> parse(const std::vector<std::string>& arguments) {
-  const std::set<std::string> options = {"--base", "--model", "--content-type", "--accept",
-                                         "--host", "--port",  "--workers"};
-  CommandLine line;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    if (argument == "--predict") {
-      line.predicts = true;
-    } else if (options.contains(argument)) {
-      if (i + 1 == arguments.size()) return invalid(argument + " needs a value");
-      line.options[argument] = arguments[++i];
-    } else if (argument.starts_with("--")) {
-      return invalid("unknown option " + argument);
-    } else {
-      line.others.push_back(argument);
-    }
-  }
-  return line;
-}
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 // Returns the memory of the machine, or the lower limit of the control group.
 uint64_t memory_of_host() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES), bytes = ::sysconf(_SC_PAGESIZE);
-  uint64_t memory = pages > 0 && bytes > 0 ? uint64_t(pages) * uint64_t(bytes) : 0;
+  uint64_t memory = apps::memory_of_machine();
   if (const auto text = os::read_file("/sys/fs/cgroup/memory.max", 64); text) {
     const auto limit = parse_int(trim(*text));
     if (limit && *limit > 0) memory = std::min(memory, uint64_t(*limit));
@@ -99,15 +59,14 @@ void catch_signals() {
   std::signal(SIGINT, [](int) { stop = true; });
 }
 
-Result<int> train(const CommandLine& line) {
+Result<int> train(const apps::Arguments& line) {
   catch_signals();
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // readers of the log see each line at once
   os::MachineClock clock;
   boosting::BoostingJobOptions options;
   options.base = line.option("--base", "/opt/ml");
-  options.shared_value = variable("TRAINING_JOB_ARN");
-  if (options.shared_value.empty()) options.shared_value = variable("TRAINING_JOB_NAME");
-  options.activity = variable(kActivityVariable);
+  options.shared_value = apps::shared_value_of_job();
+  options.activity = os::environment_variable(kActivityVariable);
   options.cpus = int(std::max(1u, std::thread::hardware_concurrency()));
   options.memory = memory_of_host();
   TRY(boosting::run_boosting_job(options, clock, stop, [&](std::string_view text) {
@@ -117,34 +76,22 @@ Result<int> train(const CommandLine& line) {
   return 0;
 }
 
-Result<std::string> read_request(const std::string& path) {
-  if (path != "-") return os::read_file(path, boosting::kRequestBytesMax);
-  std::string request;
-  char piece[1 << 16];
-  while (const size_t count = std::fread(piece, 1, sizeof piece, stdin)) {
-    request.append(piece, count);
-    if (request.size() > boosting::kRequestBytesMax)
-      return exhausted("the request exceeds " + std::to_string(boosting::kRequestBytesMax) +
-                       " bytes");
-  }
-  return request;
-}
-
-Result<int> predict(const CommandLine& line) {
+Result<int> predict(const apps::Arguments& line) {
   const auto model = TRY(boosting::load_stored_model(line.option("--model", "")).in("--model"));
   boosting::PredictOptions options;
   options.content_type = line.option("--content-type", options.content_type);
   options.accept = line.option("--accept", options.accept);
   options.threads = int(std::max(1u, std::thread::hardware_concurrency()));
   for (const std::string& file : line.others) {
-    const std::string reply =
-        TRY(boosting::predict(model, TRY(read_request(file)), options).in(file));
+    const std::string reply = TRY(
+        boosting::predict(model, TRY(apps::read_request(file, boosting::kRequestBytesMax)), options)
+            .in(file));
     std::fwrite(reply.data(), 1, reply.size(), stdout);
   }
   return 0;
 }
 
-Result<int> track(const CommandLine& line) {
+Result<int> track(const apps::Arguments& line) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   os::MachineClock clock;
   rabit::TrackerOptions options;
@@ -165,10 +112,12 @@ Result<int> track(const CommandLine& line) {
 }
 
 Result<int> run(const std::vector<std::string>& arguments) {
-  const CommandLine line = TRY(parse(arguments));
-  if (line.predicts && line.options.contains("--model")) return predict(line);
-  if (!line.predicts && line.others == std::vector<std::string>{"train"}) return train(line);
-  if (!line.predicts && line.others == std::vector<std::string>{"tracker"} &&
+  const apps::Arguments line = TRY(apps::parse_arguments(
+      arguments, {"--predict"},
+      {"--base", "--model", "--content-type", "--accept", "--host", "--port", "--workers"}));
+  if (!line.flags.empty() && line.options.contains("--model")) return predict(line);
+  if (line.flags.empty() && line.others == std::vector<std::string>{"train"}) return train(line);
+  if (line.flags.empty() && line.others == std::vector<std::string>{"tracker"} &&
       line.options.contains("--host"))
     return track(line);
   std::fputs(std::string(kUsage).c_str(), stderr);

@@ -2,12 +2,12 @@
 // run: a request of a user with nine identity policies and a bucket policy, as in a typical team.
 //
 //   evaluate_policies     prints two lines of JSON for each round: the time of one evaluation
-#include <time.h>
 
 #include <cstdio>
 
 #include "base/check.hpp"
 #include "base/json.hpp"
+#include "bench/processor_time.hpp"
 #include "policy/managed.hpp"
 #include "policy/testing/reference.hpp"
 
@@ -37,19 +37,12 @@ std::shared_ptr<const policy::Policy> parse(std::string_view json, policy::Polic
   return *parsed;
 }
 
-// Returns the processor time, which other programs on the machine hardly affect.
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return double(now.tv_sec) + double(now.tv_nsec) / 1e9;
-}
-
 template <class Evaluate>
 double microseconds(int evaluations, const Evaluate& evaluate) {
   size_t allowed = 0;
-  const double began = cpu_seconds();
+  const double began = bench::cpu_seconds();
   for (int i = 0; i < evaluations; ++i) allowed += evaluate() == policy::Verdict::allowed;
-  const double took = cpu_seconds() - began;
+  const double took = bench::cpu_seconds() - began;
   CHECK(allowed == size_t(evaluations), "every evaluation allows the request");
   return took * 1e6 / evaluations;
 }

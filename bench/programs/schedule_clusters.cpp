@@ -6,7 +6,6 @@
 //   schedule_clusters growth   0 -> 4096 -> 0 vCPU, with machines that take 30 s to start
 //   schedule_clusters kueue    the published baseline of Kueue: 15,000 workloads in 30 queues of 5
 //                              cohorts
-#include <time.h>
 
 #include <cstdio>
 #include <cstring>
@@ -17,6 +16,7 @@
 
 #include "base/check.hpp"
 #include "base/random.hpp"
+#include "bench/processor_time.hpp"
 #include "schedule/growth.hpp"
 #include "schedule/plan.hpp"
 #include "schedule/testing/test_cluster.hpp"
@@ -27,12 +27,6 @@ using namespace trainyard;
 using namespace trainyard::schedule;
 
 constexpr int64_t kGib = int64_t{1} << 30;
-
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return double(now.tv_sec) + double(now.tv_nsec) / 1e9;
-}
 
 // -- rate -----------------------------------------------------------------------------------------
 
@@ -77,14 +71,14 @@ class ClosedLoop {
     size_t placed = 0, held = 0;
     for (int tick = 0; tick < kWarmTicks + kTicks; ++tick) {
       if (tick == kWarmTicks) {
-        began = cpu_seconds();
+        began = bench::cpu_seconds();
         spent_elsewhere_ = 0;
       }
-      const double start = cpu_seconds();
+      const double start = bench::cpu_seconds();
       submit();
       end_jobs();
-      spent_elsewhere_ += cpu_seconds() - start;
-      const double tick_began = cpu_seconds();
+      spent_elsewhere_ += bench::cpu_seconds() - start;
+      const double tick_began = bench::cpu_seconds();
       size_t starts = 0;
       {
         const Snapshot snapshot = make_snapshot();
@@ -99,11 +93,11 @@ class ClosedLoop {
       }
       if (tick >= kWarmTicks) {
         placed += starts;
-        slowest = std::max(slowest, cpu_seconds() - tick_began);
+        slowest = std::max(slowest, bench::cpu_seconds() - tick_began);
       }
       now_ += kTick;
     }
-    const double spent = cpu_seconds() - began - spent_elsewhere_;
+    const double spent = bench::cpu_seconds() - began - spent_elsewhere_;
     std::printf(
         R"({"placements_per_second": %.1f, "placements_of_a_turn": %.1f, "turn_ms": %.2f, "slowest_turn_ms": %.2f, "running": %zu, "used": %.4f})"
         "\n",
@@ -331,9 +325,9 @@ class KueueBaseline {
   }
 
   void run() {
-    const double began = cpu_seconds();
+    const double began = bench::cpu_seconds();
     CHECK(cluster_.run(), cluster_.fault().c_str());
-    const double spent = cpu_seconds() - began;
+    const double spent = bench::cpu_seconds() - began;
 
     std::map<std::string, double> waited;
     size_t preemptions = 0;

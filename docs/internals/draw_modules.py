@@ -14,6 +14,10 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, ROOT)
+
+from tests.reach import read  # noqa: E402
+
 HERE = "docs/internals"
 # The folders from the top, with their purposes.
 GROUPS = {
@@ -33,11 +37,6 @@ COLOURS = {
     "machine": "#9d755d",
     "foundation": "#72818f",
 }
-
-
-def read(path: str) -> str:
-    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-        return file.read()
 
 
 def modules() -> dict[str, tuple[str, set[str]]]:

@@ -19,6 +19,10 @@ import sys
 import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, ROOT)
+
+from tests.reach import read  # noqa: E402
+
 PAGE = "docs/compatibility.md"
 NO_EFFECT = {
     "CreateTrainingJob (SageMaker)": "src/api/sagemaker/no_effect.hpp",
@@ -34,11 +38,6 @@ class Operation:
     name: str
     support: str  # "whole", "partial" or "absent"
     missing: str = ""
-
-
-def read(path: str) -> str:
-    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-        return file.read()
 
 
 def offered() -> dict[str, list[str]]:

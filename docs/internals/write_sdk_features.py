@@ -13,6 +13,10 @@ import sys
 import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, ROOT)
+
+from tests.reach import read  # noqa: E402
+
 PAGE = "docs/sdk-features.md"
 FEATURES = "tests/journeys/sdk/features.txt"
 VERSIONS = (2, 3)
@@ -30,11 +34,6 @@ OUTCOMES = """\
 - **fails**: the job starts, and ends with this FailureReason
 - \\-: this version of the SDK does not have the feature
 """
-
-
-def read(path: str) -> str:
-    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-        return file.read()
 
 
 def features() -> list[tuple[str, dict[int, str]]]:

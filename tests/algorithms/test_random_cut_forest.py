@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -16,7 +15,8 @@ from typing import Any
 import pytest
 
 from tests import jobs, sdk, trainyard_server
-from tests.algorithms import breast_cancer
+from tests.algorithms import breast_cancer, data_sets
+from tests.algorithms.channels import channel
 from tests.trainyard_server import Server
 
 PROGRAM = os.path.join(os.path.dirname(trainyard_server.PROGRAM), "trainyard-trainer")
@@ -39,12 +39,6 @@ def image() -> str:
     return done.stdout.splitlines()[-1]
 
 
-def text_of(rows: list[list[float]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
-
-
 @pytest.fixture(scope="module")
 def cluster(server: Server) -> Server:
     s3 = server.boto("s3")
@@ -52,27 +46,10 @@ def cluster(server: Server) -> Server:
     rows = breast_cancer.rows()
     for shard in range(SHARDS):
         part = [features for features, _ in rows[shard::SHARDS]]
-        s3.put_object(Bucket="yard", Key=f"train/{shard}.csv", Body=text_of(part))
+        s3.put_object(Bucket="yard", Key=f"train/{shard}.csv", Body=data_sets.as_csv(part))
     labelled = [[float(is_malignant), *features] for features, is_malignant in rows]
-    s3.put_object(Bucket="yard", Key="test/all.csv", Body=text_of(labelled))
+    s3.put_object(Bucket="yard", Key="test/all.csv", Body=data_sets.as_csv(labelled))
     return server
-
-
-def channel(
-    name: str, prefix: str, content_type: str, sharded: bool = False, mode: str = "File"
-) -> dict[str, Any]:
-    return {
-        "ChannelName": name,
-        "ContentType": content_type,
-        "InputMode": mode,
-        "DataSource": {
-            "S3DataSource": {
-                "S3DataType": "S3Prefix",
-                "S3Uri": f"s3://yard/{prefix}",
-                "S3DataDistributionType": "ShardedByS3Key" if sharded else "FullyReplicated",
-            }
-        },
-    }
 
 
 def run(
@@ -141,7 +118,7 @@ def test_several_hosts_train_the_same_model_as_one_host(
     assert len(stored) == 1
 
     rows = breast_cancer.rows()
-    reply = json.loads(predict(models[0], text_of([features for features, _ in rows])))
+    reply = json.loads(predict(models[0], data_sets.as_csv([features for features, _ in rows])))
     scores = [each["score"] for each in reply["scores"]]
     anomalies = [is_malignant for _, is_malignant in rows]
     ours = breast_cancer.f1_of_highest(scores, anomalies)
@@ -160,16 +137,16 @@ def test_responses_have_sagemakers_format(
     done, _ = run(cluster, image, "replies", [channel("train", "train/", PLAIN)])
     model = unpack(cluster, done, tmp_path / "replies")
     rows = [features for features, _ in breast_cancer.rows()[:3]]
-    expected = json.loads(predict(model, text_of(rows)))["scores"]
+    expected = json.loads(predict(model, data_sets.as_csv(rows)))["scores"]
     assert [set(each) for each in expected] == [{"score"}] * 3
     document = json.dumps({"instances": [{"features": row} for row in rows]})
     assert (
         json.loads(predict(model, document, "--content-type", "application/json"))["scores"]
         == expected
     )
-    lines = predict(model, text_of(rows), "--accept", "application/jsonlines")
+    lines = predict(model, data_sets.as_csv(rows), "--accept", "application/jsonlines")
     assert [json.loads(line) for line in lines.splitlines()] == expected
-    parts = json.loads(predict(model, text_of(rows), "--attribution"))["scores"]
+    parts = json.loads(predict(model, data_sets.as_csv(rows), "--attribution"))["scores"]
     for each in parts:
         assert len(each["attribution"]) == breast_cancer.FEATURES
         assert sum(each["attribution"]) == pytest.approx(each["score"])

@@ -16,6 +16,7 @@ import pytest
 
 from tests import jobs, sdk, trainyard_server
 from tests.algorithms import data_sets, stock_xgboost
+from tests.algorithms.channels import channel
 from tests.trainyard_server import Server, wait_for
 
 PROGRAM = os.path.join(os.path.dirname(trainyard_server.PROGRAM), "trainyard-xgboost")
@@ -63,27 +64,6 @@ def cluster(server: Server) -> Server:
         body = data_sets.as_csv(validation)
         s3.put_object(Bucket="yard", Key=f"{name}/validation/all.csv", Body=body)
     return server
-
-
-def channel(
-    name: str,
-    prefix: str,
-    content_type: str = "text/csv",
-    sharded: bool = False,
-    mode: str = "File",
-) -> dict[str, Any]:
-    return {
-        "ChannelName": name,
-        "ContentType": content_type,
-        "InputMode": mode,
-        "DataSource": {
-            "S3DataSource": {
-                "S3DataType": "S3Prefix",
-                "S3Uri": f"s3://yard/{prefix}",
-                "S3DataDistributionType": "ShardedByS3Key" if sharded else "FullyReplicated",
-            }
-        },
-    }
 
 
 def both(name: str, sharded: bool = False, mode: str = "File") -> list[dict[str, Any]]:

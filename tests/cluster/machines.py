@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Sequence
 
+from tests.network_commands import ip
 from tests.trainyard_server import PROGRAM, wait_for
 
 BRIDGE = "tycluster"
@@ -50,10 +51,6 @@ hostname "$1"
 /usr/sbin/sshd -D -e -f "$0/sshd_config" &
 wait
 """
-
-
-def ip(*arguments: str, check: bool = True) -> None:
-    subprocess.run(["ip", *arguments], check=check, capture_output=True)
 
 
 class Machines:

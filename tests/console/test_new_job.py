@@ -20,6 +20,8 @@ from tests.console import world
 from tests.console.world import console, fill_keys, open_context, signed_in
 from tests.trainyard_server import PROGRAM, Server
 
+pytestmark = pytest.mark.usefixtures("own_operations")
+
 COMMAND = 'echo "it\'s" $GREETING; ls /opt/ml/input/data/train; test "$SUM" = \'a"b\\c\''
 # The members that differ between two equal jobs.
 OWN = re.compile(r"Time$|Arn$|Arns$|^TrainingJobName$|Transitions$|^ModelArtifacts$|^Response")
@@ -32,11 +34,6 @@ def stored(server: Server) -> Server:
     for key in ("train/part-0.csv", "train/part-1.csv", "code/sourcedir.tar.gz"):
         s3.put_object(Bucket="digits", Key=key, Body=b"1,2\n")
     return server
-
-
-@pytest.fixture(autouse=True)
-def own_model(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_DATA_PATH", server.env["AWS_DATA_PATH"])
 
 
 @pytest.fixture

@@ -5,14 +5,9 @@ The server's log has each attack, by its request id."""
 
 import json
 
+from tests.hostile.rows import row
 from tests.hostile.signer import Caller
-from tests.hostile.table import SERVER_LOG, Attack
-from tests.hostile.world import Attempt
-
-
-def row(name: str, tried: str, refused: str, attempt: Attempt) -> Attack:
-    return Attack(name, tried, "^" + refused, SERVER_LOG, attempt)
-
+from tests.hostile.table import Attack
 
 PAGE = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
 FORGED = {"Cookie": "trainyard_console=" + "0" * 64}

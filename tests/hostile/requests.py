@@ -8,8 +8,9 @@ rejected requests, by their request id; if the principal is known, the audit log
 import json
 
 from tests.hostile import pages
+from tests.hostile.rows import row
 from tests.hostile.signer import Caller
-from tests.hostile.table import AUDIT, SERVER_LOG, Attack
+from tests.hostile.table import AUDIT, Attack
 from tests.hostile.world import (
     DESCRIBE,
     FORM,
@@ -20,11 +21,6 @@ from tests.hostile.world import (
     describe,
     get,
 )
-
-
-def row(name: str, tried: str, refused: str, attempt: Attempt) -> Attack:
-    return Attack(name, tried, "^" + refused, SERVER_LOG, attempt)
-
 
 UNSIGNED = (
     row(

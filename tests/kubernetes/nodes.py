@@ -19,6 +19,7 @@ import threading
 from typing import Any
 
 from tests.kubernetes.cluster import Cluster, Object, Refused
+from tests.network_commands import ip
 from tests.trainyard_server import wait_for
 
 BRIDGE = "tykube"
@@ -33,10 +34,6 @@ ENTER_ROOT = """cd {root}
 mkdir host
 pivot_root . host"""
 LEAVE_HOST = "umount -l /host; rmdir /host; cd /; "
-
-
-def ip(*arguments: str, check: bool = True) -> None:
-    subprocess.run(["ip", *arguments], check=check, capture_output=True)
 
 
 class Pod:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 
+from tests.network_commands import ip
 from tests.ports import free_port
 from tests.slurm import loopback
 from tests.slurm.accounting import Accounting
@@ -30,10 +31,6 @@ WAIT_SECONDS_MAX = 60
 # Nodes that Slurm's power saving starts and stops, which are off at first.
 CLOUD_NODES = ["n21", "n22"]
 CLOUD_FEATURE = "c5.4xlarge"
-
-
-def ip(*arguments: str, check: bool = True) -> None:
-    subprocess.run(["ip", *arguments], check=check, capture_output=True)
 
 
 # A command prefix: without name servers. Slurm 24.11 queries them for the names of peers, and waits

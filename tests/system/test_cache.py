@@ -39,9 +39,7 @@ TWO = b"2" * (2 * BLOCK - 9)  # an object of two blocks
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    one = start(CONFIG)
-    one.boto("s3").create_bucket(Bucket="yard")
-    return one
+    return start(CONFIG, bucket="yard")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests import jobs, nodes, trainyard_server
+from tests import campaigns, jobs, nodes, trainyard_server
 from tests.trainyard_server import Server, wait_for
 
 KEY = ("AKIAREMOTEREGION00001", "remote-secret-of-the-other-server-000001")
@@ -63,11 +63,7 @@ def described(server: Server, name: str) -> dict[str, Any]:
 
 
 def finished(server: Server, name: str) -> dict[str, Any]:
-    def over() -> dict[str, Any] | None:
-        seen = described(server, name)
-        return seen if seen["Status"] not in ("InProgress", "Stopping") else None
-
-    return wait_for(over, f"the campaign {name} to be over", SECONDS_MAX)
+    return campaigns.finished(described, server, name)
 
 
 @pytest.fixture(scope="module")

@@ -20,12 +20,11 @@ WAIT = trainyard_server.WAIT_SECONDS_MAX
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    one = start(
+    return start(
         '[jobs]\nstop_grace_seconds = 3\n\n[prices]\ncurrency = "EUR"\n\n[[prices.instance]]\n'
-        'type = "ml.t3.medium"\non_demand = 3600.0\nspot = 900.0\n'
+        'type = "ml.t3.medium"\non_demand = 3600.0\nspot = 900.0\n',
+        bucket="yard",
     )
-    one.boto("s3").create_bucket(Bucket="yard")
-    return one
 
 
 @pytest.fixture(scope="module")

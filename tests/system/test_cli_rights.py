@@ -1,12 +1,12 @@
 """Tests the commands about one job for users with few permissions: docs/operating/security.md."""
 
 import json
-import subprocess
 from collections.abc import Callable
 
 import pytest
 
 from tests import jobs, nodes, trainyard_server
+from tests.command_line import output_of
 from tests.trainyard_server import Server
 
 OWNER = ("AKIAOWNER00000000001", "owner-secret-0000000000000000000000000001")
@@ -35,28 +35,18 @@ def user(name: str, key: tuple[str, str], actions: list[str]) -> str:
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    one = start(
+    return start(
         "[jobs]\nstop_grace_seconds = 1\n"
         f"[[access_key]]\nid = '{OWNER[0]}'\nsecret = '{OWNER[1]}'\n"
         + user("ann", ANN, [*ACTIONS, "trainyard:DescribeJob"])
         + user("eve", EVE, ACTIONS)
-        + user("zoe", ZOE, ["trainyard:DescribeJob", "trainyard:Shell"])
+        + user("zoe", ZOE, ["trainyard:DescribeJob", "trainyard:Shell"]),
+        bucket="yard",
     )
-    one.boto("s3").create_bucket(Bucket="yard")
-    return one
 
 
 def cli(server: Server, key: tuple[str, str], *arguments: str, code: int = 0) -> str:
-    done = subprocess.run(
-        [trainyard_server.PROGRAM, *arguments],
-        env=server.environment() | {"AWS_ACCESS_KEY_ID": key[0], "AWS_SECRET_ACCESS_KEY": key[1]},
-        capture_output=True,
-        text=True,
-        timeout=trainyard_server.WAIT_SECONDS_MAX,
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == code, (arguments, done.stdout, done.stderr)
-    return done.stdout + done.stderr
+    return output_of(server, key, *arguments, code=code)
 
 
 def training_job(server: Server) -> str:

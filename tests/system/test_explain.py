@@ -4,14 +4,14 @@ right."""
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests import jobs, trainyard_server
+from tests import jobs
+from tests.command_line import output_of
 from tests.trainyard_server import Server, wait_for
 
 OWNER = ("AKIAOWNER00000000001", "owner-secret-0000000000000000000000000001")
@@ -44,9 +44,7 @@ memory_gib = 16.0
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    one = start(CONFIG)
-    one.boto("s3").create_bucket(Bucket="yard")
-    return one
+    return start(CONFIG, bucket="yard")
 
 
 def submit(server: Server, name: str, hosts: int, script: str = "sleep 3600") -> None:
@@ -65,16 +63,7 @@ def waiting(server: Server) -> Iterator[str]:
 
 
 def cli(server: Server, *arguments: str, key: tuple[str, str] = OWNER, code: int = 0) -> str:
-    done = subprocess.run(
-        [trainyard_server.PROGRAM, *arguments],
-        env=server.environment() | {"AWS_ACCESS_KEY_ID": key[0], "AWS_SECRET_ACCESS_KEY": key[1]},
-        capture_output=True,
-        text=True,
-        timeout=trainyard_server.WAIT_SECONDS_MAX,
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == code, (arguments, done.stdout, done.stderr)
-    return done.stdout + done.stderr
+    return output_of(server, key, *arguments, code=code)
 
 
 def explained(server: Server, name: str, key: tuple[str, str] = OWNER) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import os
 import pathlib
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -35,12 +35,10 @@ LARGE = random.Random(7).randbytes(2 * BLOCK + 12345)
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("yard") / "data", CONFIG)
-    server.start()
-    fill(server)
-    yield server
-    server.clean()
+def cluster(start: Callable[..., Server]) -> Server:
+    one = start(CONFIG)
+    fill(one)
+    return one
 
 
 def fill(server: Server) -> None:

@@ -49,12 +49,10 @@ def channel(uri: str, kind: str = "S3Prefix", **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("yard") / "data", CONFIG)
-    server.start()
-    fill(server)
-    yield server
-    server.clean()
+def cluster(start: Callable[..., Server]) -> Server:
+    one = start(CONFIG)
+    fill(one)
+    return one
 
 
 def fill(server: Server) -> None:

@@ -11,6 +11,7 @@ import botocore.exceptions
 import pytest
 
 from tests import jobs
+from tests.oci import umoci
 from tests.trainyard_server import Server
 
 TRAIN = (
@@ -22,9 +23,6 @@ TRAIN = (
 def make_layout(directory: str | os.PathLike[str]) -> str:
     """Makes an OCI layout with busybox and a `train` on PATH, only with umoci."""
     layout, bundle = os.path.join(directory, "layout"), os.path.join(directory, "bundle")
-
-    def umoci(*arguments: str) -> None:
-        subprocess.run(["umoci", *arguments], check=True, capture_output=True)
 
     umoci("init", "--layout", layout)
     umoci("new", "--image", f"{layout}:v1")

@@ -17,6 +17,8 @@ from botocore.exceptions import ClientError
 from tests import jobs, trainyard_server
 from tests.trainyard_server import Server
 
+pytestmark = pytest.mark.usefixtures("own_operations")
+
 OWNER = ("AKIAOWNER00000000001", "owner-secret-0000000000000000000000000001")
 ANN = ("AKIAANN0000000000001", "ann-secret-00000000000000000000000000001")
 BOB = ("AKIABOB0000000000001", "bob-secret-00000000000000000000000000001")
@@ -60,14 +62,7 @@ memory_gib = 16.0
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    one = start(CONFIG)
-    one.boto("s3").create_bucket(Bucket="yard")
-    return one
-
-
-@pytest.fixture(autouse=True)
-def own_model(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_DATA_PATH", server.env["AWS_DATA_PATH"])
+    return start(CONFIG, bucket="yard")
 
 
 def client(server: Server, key: tuple[str, str] = OWNER) -> BaseClient:

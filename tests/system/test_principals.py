@@ -13,7 +13,7 @@ import pytest
 from botocore.client import BaseClient
 from botocore.config import Config
 
-from tests import jobs, trainyard_server
+from tests import campaigns, jobs, trainyard_server
 from tests.calls import refused
 from tests.trainyard_server import Server, wait_for
 
@@ -185,11 +185,7 @@ def described(server: Server, name: str, keys: tuple[str, str] = OWNER) -> dict[
 
 
 def finished(server: Server, name: str) -> dict[str, Any]:
-    def over() -> dict[str, Any] | None:
-        seen = described(server, name)
-        return seen if seen["Status"] not in ("InProgress", "Stopping") else None
-
-    return wait_for(over, f"the campaign {name} to be over", SECONDS_MAX)
+    return campaigns.finished(described, server, name)
 
 
 def take_over(server: Server, config: str) -> None:

@@ -68,9 +68,7 @@ username = "team-b"
 password_file = "{secret}"
 users = ["bob"]
 """
-    one = start(config)
-    one.boto("s3").create_bucket(Bucket="yard")
-    return one
+    return start(config, bucket="yard")
 
 
 def run(

@@ -4,15 +4,17 @@ shortens them."""
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ParamValidationError
 
-from tests import jobs, trainyard_server
+from tests import jobs
+from tests.command_line import output_of
 from tests.trainyard_server import Server
+
+pytestmark = pytest.mark.usefixtures("own_operations")
 
 OWNER = ("AKIAOWNER00000000001", "owner-secret-0000000000000000000000000001")
 ANN = ("AKIAANN0000000000001", "ann-secret-00000000000000000000000000001")
@@ -66,23 +68,8 @@ def server(start: Callable[..., Server]) -> Server:
     return one
 
 
-@pytest.fixture(autouse=True)
-def own_models(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets boto3 find the model of Trainyard's own operations."""
-    monkeypatch.setenv("AWS_DATA_PATH", server.env["AWS_DATA_PATH"])
-
-
 def cli(server: Server, *arguments: str, key: tuple[str, str] = OWNER, code: int = 0) -> str:
-    done = subprocess.run(
-        [trainyard_server.PROGRAM, *arguments],
-        env=server.environment() | {"AWS_ACCESS_KEY_ID": key[0], "AWS_SECRET_ACCESS_KEY": key[1]},
-        capture_output=True,
-        text=True,
-        timeout=trainyard_server.WAIT_SECONDS_MAX,
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == code, (arguments, done.stdout, done.stderr)
-    return done.stdout + done.stderr
+    return output_of(server, key, *arguments, code=code)
 
 
 def replayed(server: Server, *arguments: str, key: tuple[str, str] = OWNER) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests import jobs, scripts
+from tests.oci import umoci
 from tests.trainyard_server import Server
 
 
@@ -291,9 +292,6 @@ def image_with(tmp_path: pathlib.Path, name: str, files: Mapping[str, str], *con
     """Makes an OCI layout of busybox and these files (path -> text), with umoci's options for its
     config."""
     layout, bundle = str(tmp_path / f"{name}-layout"), str(tmp_path / f"{name}-bundle")
-
-    def umoci(*arguments: str) -> None:
-        subprocess.run(["umoci", *arguments], check=True, capture_output=True)
 
     umoci("init", "--layout", layout)
     umoci("new", "--image", f"{layout}:v1")

@@ -19,9 +19,7 @@ STUBBORN = "trap '' TERM; echo stubborn; while true; do sleep 1; done"
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    one = start(f"[jobs]\nstop_grace_seconds = {GRACE_SECONDS}\n")
-    one.boto("s3").create_bucket(Bucket="yard")
-    return one
+    return start(f"[jobs]\nstop_grace_seconds = {GRACE_SECONDS}\n", bucket="yard")
 
 
 def cli(server: Server, *arguments: str, code: int = 0) -> str:

@@ -29,9 +29,7 @@ LOSS = {"Name": "loss", "Regex": "loss=([0-9.]+)"}
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    one = start()
-    one.boto("s3").create_bucket(Bucket="yard")
-    return one
+    return start(bucket="yard")
 
 
 def submit(server: Server, name: str, script: str) -> None:

@@ -26,11 +26,10 @@ HOSTILE = "\033]0;owned\a\033[2J\u202e訓練 failed: tensor size mismatch in lay
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
     # Capacity for every job that a test leaves running.
-    one = start(
-        '[jobs]\nstop_grace_seconds = 1\n\n[[machine]]\nname = "box"\ncpus = 16\nmemory_gib = 32\n'
+    return start(
+        '[jobs]\nstop_grace_seconds = 1\n\n[[machine]]\nname = "box"\ncpus = 16\nmemory_gib = 32\n',
+        bucket="yard",
     )
-    one.boto("s3").create_bucket(Bucket="yard")
-    return one
 
 
 def run(server: Server, *arguments: str, code: int = 0) -> str:

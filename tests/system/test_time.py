@@ -12,6 +12,8 @@ import pytest
 from tests import jobs, trainyard_server
 from tests.trainyard_server import Server, wait_for
 
+pytestmark = pytest.mark.usefixtures("own_operations")
+
 SPOT: dict[str, Any] = {
     "EnableManagedSpotTraining": True,
     "StoppingCondition": {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200},
@@ -20,15 +22,7 @@ SPOT: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    one = start("[jobs]\nstop_grace_seconds = 1\n")
-    one.boto("s3").create_bucket(Bucket="yard")
-    return one
-
-
-@pytest.fixture(autouse=True)
-def own_models(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets boto3 find the model of Trainyard's own operations."""
-    monkeypatch.setenv("AWS_DATA_PATH", server.env["AWS_DATA_PATH"])
+    return start("[jobs]\nstop_grace_seconds = 1\n", bucket="yard")
 
 
 def cli(server: Server, *arguments: str) -> str:

@@ -13,6 +13,8 @@ import pytest
 from tests import jobs, trainyard_server
 from tests.trainyard_server import Server, wait_for
 
+pytestmark = pytest.mark.usefixtures("own_operations")
+
 FOLDER = "/opt/ml/output/intermediate/timelines"
 CLOCKS_DIFFER_MICROSECONDS_MAX = 1_000_000  # of the agent and of `date`, on one machine
 # A file without an end, as a killed process leaves it.
@@ -25,15 +27,7 @@ echo '<html>' > $d/page.html""".replace("FOLDER", FOLDER)
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    one = start("[jobs]\nstop_grace_seconds = 1\n")
-    one.boto("s3").create_bucket(Bucket="yard")
-    return one
-
-
-@pytest.fixture(autouse=True)
-def own_models(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets boto3 find the model of Trainyard's own operations."""
-    monkeypatch.setenv("AWS_DATA_PATH", server.env["AWS_DATA_PATH"])
+    return start("[jobs]\nstop_grace_seconds = 1\n", bucket="yard")
 
 
 def cli(server: Server, *arguments: str) -> subprocess.CompletedProcess[str]:

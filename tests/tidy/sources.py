@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 
+from tests import reach
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # Modules that are folders of the tree.
@@ -30,8 +32,11 @@ def cpp(*suffixes: str) -> list[str]:
 
 @functools.cache
 def read(path: str) -> str:
-    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-        return file.read()
+    return reach.read(path)
+
+
+def documents() -> list[str]:
+    return [path for path in tracked() if path.endswith(".md")]
 
 
 @functools.cache

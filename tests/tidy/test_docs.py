@@ -8,13 +8,9 @@ from bench import readme_figures
 from tests.tidy import sources
 
 
-def documents() -> list[str]:
-    return [path for path in sources.tracked() if path.endswith(".md")]
-
-
 def test_links_resolve() -> None:
     wrong = []
-    for path in documents():
+    for path in sources.documents():
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)", sources.read(path)):
             if "://" in target:
                 continue
@@ -31,7 +27,7 @@ def test_the_readme_has_the_figures_of_the_bench() -> None:
 
 def test_commands_of_the_script_are_documented() -> None:
     known = set(re.findall(r"^  ([a-z]+)\)", sources.read("yard"), re.M))
-    for path in documents():
+    for path in sources.documents():
         for command in re.findall(r"\./yard ([a-z]+)", sources.read(path)):
             assert command in known, f"{path} names the unknown command ./yard {command}"
 
@@ -39,7 +35,7 @@ def test_commands_of_the_script_are_documented() -> None:
 def test_named_paths_exist() -> None:
     """Paths in backticks in ARCHITECTURE, HACKING and the module READMEs exist."""
     wrong = []
-    for path in documents():
+    for path in sources.documents():
         for name in re.findall(
             r"`((?:src|tests|docs|sim|bench|examples|packaging|cmake|apps)/[\w./-]+)`",
             sources.read(path),
@@ -57,14 +53,14 @@ def test_every_key_of_the_config_is_documented() -> None:
     keys = set(CONFIG_KEY.findall(sources.read("src/control_plane/config/refusals_test.cpp")))
     assert {"account_id", "log_files", "node_selector"} <= keys
     pages = "\n".join(
-        sources.read(path) for path in documents() if path.startswith("docs/operating/")
+        sources.read(path) for path in sources.documents() if path.startswith("docs/operating/")
     )
     missing = sorted(key for key in keys if not re.search(rf"\b{key}\b", pages))
     assert not missing, f"docs/operating does not describe {missing}"
 
 
 def test_every_format_is_listed() -> None:
-    pages = {path for path in documents() if path.startswith("docs/formats/")} - {
+    pages = {path for path in sources.documents() if path.startswith("docs/formats/")} - {
         "docs/formats/README.md"
     }
     listed = set(re.findall(r"\]\(([\w.-]+\.md)\)", sources.read("docs/formats/README.md")))

@@ -6,9 +6,11 @@ functions.txt lists those that are longer, each with the lines that it may have.
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tests import reach
 from tests.tidy import sources
@@ -24,26 +26,38 @@ NOT_A_NAME = {"if", "for", "while", "switch", "catch", "return", "decltype", "no
 QUALIFIERS = {"const", "noexcept", "override", "final", "mutable", "try"}
 
 
-def functions(text: str) -> Iterator[tuple[str, int]]:
-    """(name, lines) of each function that a formatted C++ source defines, in order."""
-    scopes: list[tuple[str, str, int]] = []  # (kind, name, line) of the braces that are open
+class Definition(NamedTuple):
+    name: str
+    first_line: int
+    lines: int
+    body: str  # as written, without its braces
+
+
+@functools.cache
+def functions(text: str) -> tuple[Definition, ...]:
+    """The functions that a formatted C++ source defines, in order."""
+    return tuple(definitions(text))
+
+
+def definitions(text: str) -> Iterator[Definition]:
+    scopes: list[tuple[str, str, int, int]] = []  # (kind, name, line, end) of the open braces
     head: list[str] = []  # of the current declaration
     first_line, line = 0, 1
     for part in reach.CPP_PARTS.finditer(text):
         token, skipped = part[0], bool(part["comment"] or part["space"])
         if not skipped and token == "{" and initialises(head):
-            scopes.append(("initialiser", "", line))
+            scopes.append(("initialiser", "", line, part.end()))
         elif not skipped and token == "}" and scopes and scopes[-1][0] == "initialiser":
             scopes.pop()
         elif not skipped and token == "{":
-            outside = all(kind in ("namespace", "class") for kind, _, _ in scopes)
-            scopes.append((*kind_of(head, outside), first_line or line))
+            outside = all(kind in ("namespace", "class") for kind, *_ in scopes)
+            scopes.append((*kind_of(head, outside), first_line or line, part.end()))
             head, first_line = [], 0
         elif not skipped and token == "}":
             if scopes:
-                kind, name, begun = scopes.pop()
+                kind, name, begun, body = scopes.pop()
                 if kind == "function":
-                    yield name, line - begun + 1
+                    yield Definition(name, begun, line - begun + 1, text[body : part.start()])
             head, first_line = [], 0
         elif not skipped and (
             token == ";" or (token == ":" and head in (["public"], ["private"], ["protected"]))
@@ -87,7 +101,7 @@ def long_functions() -> dict[tuple[str, str], int]:
     """The longest of each (file, name) that has more than LINES_MAX lines."""
     found: dict[tuple[str, str], int] = {}
     for path in sources.cpp():
-        for name, lines in functions(sources.read(path)):
+        for name, _, lines, _ in functions(sources.read(path)):
             if lines > LINES_MAX:
                 found[path, name] = max(lines, found.get((path, name), 0))
     return found
@@ -148,7 +162,14 @@ Result<void> S::run(std::function<void(int)> f) {
 }
 }  // namespace a
 """
-    assert list(functions(text)) == [("plain", 6), ("S", 1), ("operator", 4), ("run", 5)]
+    found = functions(text)
+    assert [(one.name, one.first_line, one.lines) for one in found] == [
+        ("plain", 8, 6),
+        ("S", 17, 1),
+        ("operator", 18, 4),
+        ("run", 27, 5),
+    ]
+    assert found[2].body == '\n    return "}" == other;\n  '
 
 
 def main() -> None:

@@ -277,10 +277,6 @@ def found_in(path: str, context: str) -> list[str]:
     ]
 
 
-def documents() -> list[str]:
-    return [path for path in sources.tracked() if path.endswith(".md")]
-
-
 def is_test(path: str) -> bool:
     return re.search(r"(_test|_fuzz|_bench)\.cpp$|/testing/", path) is not None
 
@@ -305,7 +301,7 @@ def banned_in_path(path: str) -> Iterator[tuple[str, str]]:
 
 
 def test_documents_use_the_terms_of_the_glossary() -> None:
-    wrong = [each for path in documents() for each in found_in(path, "prose")]
+    wrong = [each for path in sources.documents() for each in found_in(path, "prose")]
     assert not wrong, "banned words (docs/glossary.md):\n" + "\n".join(wrong)
 
 

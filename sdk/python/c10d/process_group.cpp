@@ -21,7 +21,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -31,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "capi/process_environment.hpp"
 #include "collectives/launch.hpp"
 #include "sdk/python/c10d/channels.hpp"
 #include "sdk/python/c10d/group_store.hpp"
@@ -510,11 +510,7 @@ c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store>& store, in
                                 std::chrono::milliseconds timeout,
                                 std::vector<int64_t> global_ranks) {
   const pybind11::gil_scoped_release free_for_others;
-  auto connection =
-      collectives::read_connection([](std::string_view name) -> std::optional<std::string> {
-        const char* value = std::getenv(std::string(name).c_str());
-        return value ? std::optional<std::string>(value) : std::nullopt;
-      });
+  auto connection = collectives::read_connection(capi::variable_of_process);
   if (!connection) throw std::runtime_error(connection.error().message);
   return c10::make_intrusive<TrainyardGroup>(
       store, rank, size,

@@ -25,30 +25,25 @@ Failure invalid_lookup(std::string_view what, std::string message) {
   return {400, "Invalid" + std::string(what) + "Exception", std::move(message)};
 }
 
-std::string text_of(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 aws::Event view_of(const Json& record) {
   aws::Event event;
-  event.event_id = text_of(record, "eventID");
-  event.event_name = text_of(record, "eventName");
-  event.event_source = text_of(record, "eventSource");
+  event.event_id = string_or(record, "eventID");
+  event.event_name = string_or(record, "eventName");
+  event.event_source = string_or(record, "eventSource");
   event.read_only = record.value("readOnly", false) ? "true" : "false";
   event.username = observe::username_of(record);
-  if (const auto at = parse_iso8601(text_of(record, "eventTime"))) event.event_time = *at;
+  if (const auto at = parse_iso8601(string_or(record, "eventTime"))) event.event_time = *at;
   if (const auto identity = record.find("userIdentity");
       identity != record.end() && identity->is_object())
-    event.access_key_id = text_of(*identity, "accessKeyId");
+    event.access_key_id = string_or(*identity, "accessKeyId");
   event.resources.emplace();
   if (const auto resources = record.find("resources");
       resources != record.end() && resources->is_array())
     for (const Json& one : *resources) {
       if (!one.is_object()) continue;
       aws::Resource& resource = event.resources->emplace_back();
-      resource.resource_type = text_of(one, "type");
-      resource.resource_name = text_of(one, "ARN");
+      resource.resource_type = string_or(one, "type");
+      resource.resource_name = string_or(one, "ARN");
     }
   event.cloud_trail_event = dump(record);
   return event;

@@ -368,23 +368,19 @@ void add_place(std::string_view uri, std::string_view rest, std::vector<std::str
 // Adds what CreateTrainingJob needs. `job`: its request, or the payload of SubmitServiceJob, as
 // JSON.
 void add_training_job(const Json& job, Accesses& out) {
-  const auto text = [](const Json& at, const char* name) {
-    const auto found = at.is_object() ? at.find(name) : at.end();
-    return found != at.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
   const auto part = [](const Json& at, const char* name) -> const Json& {
     static const Json none;
     if (!at.is_object()) return none;
     const auto found = at.find(name);
     return found == at.end() ? none : *found;
   };
-  pass_role(text(job, "RoleArn"), "sagemaker.amazonaws.com", out);
+  pass_role(string_or(job, "RoleArn"), "sagemaker.amazonaws.com", out);
   const Json& resources = part(job, "ResourceConfig");
-  std::vector<std::string> types{text(resources, "InstanceType")};
+  std::vector<std::string> types{string_or(resources, "InstanceType")};
   for (const Json& group : part(resources, "InstanceGroups"))
-    types.push_back(text(group, "InstanceType"));
+    types.push_back(string_or(group, "InstanceType"));
   for (const Json& each : part(resources, "InstancePreferences"))
-    types.push_back(text(each, "InstanceType"));
+    types.push_back(string_or(each, "InstanceType"));
   set(out.values, "sagemaker:InstanceTypes", std::move(types));
   for (const auto& [name, key] :
        {std::pair{"EnableNetworkIsolation", "sagemaker:NetworkIsolation"},
@@ -392,31 +388,31 @@ void add_training_job(const Json& job, Accesses& out) {
     set(out.values, key, {part(job, name) == Json(true) ? "true" : "false"});
   for (const Json& channel : part(job, "InputDataConfig")) {
     const Json& shared = part(part(channel, "DataSource"), "FileSystemDataSource");
-    if (text(shared, "FileSystemType") == "FSxLustre")
-      out.file_systems.push_back(text(shared, "FileSystemId"));
+    if (string_or(shared, "FileSystemType") == "FSxLustre")
+      out.file_systems.push_back(string_or(shared, "FileSystemId"));
     const Json& source = part(part(channel, "DataSource"), "S3DataSource");
-    const auto location = objects::parse_s3_uri(text(source, "S3Uri"));
+    const auto location = objects::parse_s3_uri(string_or(source, "S3Uri"));
     if (!location) continue;
-    const bool manifest = text(source, "S3DataType").ends_with("ManifestFile");
+    const bool manifest = string_or(source, "S3DataType").ends_with("ManifestFile");
     out.reads.push_back(location->bucket + "/" + (manifest ? "*" : location->key + "*"));
   }
   const Json& hyper = part(job, "HyperParameters");
-  std::string code = text(hyper, "sagemaker_submit_directory");
+  std::string code = string_or(hyper, "sagemaker_submit_directory");
   if (code.starts_with('"') && code.ends_with('"') && code.size() > 1)
     code = code.substr(1, code.size() - 2);
   add_place(code, "", out.reads);
-  add_place(text(part(job, "Environment"), "SAGEMAKER_SUBMIT_DIRECTORY"), "", out.reads);
+  add_place(string_or(part(job, "Environment"), "SAGEMAKER_SUBMIT_DIRECTORY"), "", out.reads);
   const auto writes = [&](std::string uri) {
     while (uri.ends_with('/')) uri.pop_back();
     add_place(uri + "/", "*", out.writes);
   };
-  writes(own_output(text(part(job, "OutputDataConfig"), "S3OutputPath"),
-                    text(job, "TrainingJobName")));
-  if (const std::string uri = text(part(job, "CheckpointConfig"), "S3Uri"); !uri.empty())
+  writes(own_output(string_or(part(job, "OutputDataConfig"), "S3OutputPath"),
+                    string_or(job, "TrainingJobName")));
+  if (const std::string uri = string_or(part(job, "CheckpointConfig"), "S3Uri"); !uri.empty())
     writes(uri);
-  if (const std::string uri = text(part(job, "TensorBoardOutputConfig"), "S3OutputPath");
+  if (const std::string uri = string_or(part(job, "TensorBoardOutputConfig"), "S3OutputPath");
       !uri.empty())
-    writes(domain::tensorboard_uri(uri, text(job, "TrainingJobName")));
+    writes(domain::tensorboard_uri(uri, string_or(job, "TrainingJobName")));
 }
 
 // Adds the log groups that the containers of a definition name, since the server writes the logs of

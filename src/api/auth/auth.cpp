@@ -21,10 +21,6 @@ bool is_region(std::string_view text) {
   return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos;
 }
 
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 // boto3 without configuration presigns URLs for us-east-1 with version 2. The client gets an error
 // that names the remedy.
 bool is_signature_version_2(const net::RequestHead& head) {
@@ -204,7 +200,7 @@ std::optional<Failure> Authenticator::check_body(const shapes::Service& service,
     claim.payload_sha256 = signing::sha256_hex(body);
     if (auto failure = check_signature(service, head, signer, now)) return failure;
     signer.verified = true;
-  } else if (is_sha256(claim.payload_sha256) &&
+  } else if (is_hex_digest(claim.payload_sha256) &&
              !equal_in_constant_time(claim.payload_sha256, signing::sha256_hex(body))) {
     return body_changed(service);
   }

@@ -27,10 +27,7 @@ std::string assumed_role_arn(std::string_view account, std::string_view role,
 }
 
 std::string role_id(std::string_view role) {
-  std::string id = "AROA" + signing::sha256_hex(role).substr(0, 17);
-  for (char& c : id)
-    if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
-  return id;
+  return to_upper("AROA" + signing::sha256_hex(role).substr(0, 17));
 }
 
 Result<std::string> role_of_arn(std::string_view arn, std::string_view account) {

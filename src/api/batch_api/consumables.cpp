@@ -118,12 +118,6 @@ Outcome<batch::DescribeConsumableResourceResponse> describe_resource(
   return out;
 }
 
-std::string joined(const std::vector<std::string>& items) {
-  std::string out;
-  for (const std::string& item : items) out += (out.empty() ? "" : ", ") + item;
-  return out;
-}
-
 // The values of each filter by its name. Errors: an unknown name, or a repeated one.
 Outcome<std::map<std::string, std::vector<std::string>>> filters_of(
     const std::optional<std::vector<batch::KeyValuesPair>>& filters,
@@ -133,7 +127,7 @@ Outcome<std::map<std::string, std::vector<std::string>>> filters_of(
     const std::string name = filter.name.value_or("");
     if (std::ranges::find(known, name) == known.end())
       return client_exception("the filter " + shorten(name, 60) + " is not one of " +
-                              joined(known));
+                              join(known, ", "));
     auto values = filter.values.value_or(std::vector<std::string>());
     if (values.empty()) return client_exception("the filter " + name + " needs a value");
     if (!out.emplace(name, std::move(values)).second)

@@ -112,11 +112,8 @@ Outcome<batch::GetJobQueueSnapshotResponse> snapshot(
   const auto jobs = services.control.live_jobs();
   // A job may have left the queue since the last tick of the scheduler.
   const auto still_there = [&](domain::JobNumber number) -> const Job* {
-    const auto found =
-        std::ranges::lower_bound(jobs, number, {}, [](const auto& each) { return each->number; });
-    const bool there = found != jobs.end() && (*found)->number == number &&
-                       (*found)->state == domain::JobState::waiting;
-    return there ? found->get() : nullptr;
+    const Job* job = domain::find_job(jobs, number);
+    return job && job->state == domain::JobState::waiting ? job : nullptr;
   };
   batch::GetJobQueueSnapshotResponse out;
   out.front_of_queue.emplace();

@@ -22,17 +22,7 @@ constexpr int kNoteWidthMin = 20;
 constexpr size_t kRowsShownMax = 200;  // on a terminal; --json prints all
 constexpr double kGibibyte = double(1 << 30);
 
-std::string text_in(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-double number_in(const Json& json, const char* name, double otherwise = 0) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_number() ? found->get<double>() : otherwise;
-}
-
-int64_t count_in(const Json& json, const char* name) { return int64_t(number_in(json, name)); }
+int64_t count_in(const Json& json, const char* name) { return int64_t(double_or(json, name)); }
 
 bool flag_in(const Json& json, const char* name) {
   const auto found = json.find(name);
@@ -58,7 +48,7 @@ std::string money(double amount) {
 }
 
 std::string hosts_text(const Json& row) {
-  const std::string type = text_in(row, "InstanceType");
+  const std::string type = string_or(row, "InstanceType");
   const auto count = count_in(row, "InstanceCount");
   if (type.empty()) return count > 1 ? counted(uint64_t(count), "host") : "";
   return std::to_string(count) + " x " + type;
@@ -72,10 +62,10 @@ std::vector<std::string> telling_columns(const Json& rows) {
   std::map<std::string, std::set<std::string>> values;
   for (const Json& row : rows)
     for (const Json& column : list_in(row, "Columns")) {
-      const std::string name = text_in(column, "Name");
+      const std::string name = string_or(column, "Name");
       if (kOfRegions.count(name)) continue;
       if (!values.count(name)) order.push_back(name);
-      values[name].insert(text_in(column, "Value"));
+      values[name].insert(string_or(column, "Value"));
     }
   std::erase_if(order, [&](const std::string& name) { return values[name].size() < 2; });
   return order;
@@ -83,7 +73,7 @@ std::vector<std::string> telling_columns(const Json& rows) {
 
 std::string column_of(const Json& row, const std::string& name) {
   for (const Json& column : list_in(row, "Columns"))
-    if (text_in(column, "Name") == name) return text_in(column, "Value");
+    if (string_or(column, "Name") == name) return string_or(column, "Value");
   return "";
 }
 
@@ -93,14 +83,15 @@ std::string comparison_text(const OutputStyle& style, const Json& campaign) {
   if (const Json& same = list_in(campaign, "Same"); !same.empty()) {
     std::string values;
     for (const Json& one : same)
-      values += (values.empty() ? "" : " ") + text_in(one, "Name") + "=" + text_in(one, "Value");
+      values +=
+          (values.empty() ? "" : " ") + string_or(one, "Name") + "=" + string_or(one, "Value");
     text += paragraph(style, values, Paint::none, "the same in all", kLabelColumns);
   }
   for (const Json& one : list_in(campaign, "Different")) {
     std::string values;
     for (const Json& value : list_in(one, "Values"))
       values += (values.empty() ? "" : ", ") + (value.is_string() ? value.get<std::string>() : "");
-    text += paragraph(style, text_in(one, "Path") + ": " + values, Paint::none, "differs",
+    text += paragraph(style, string_or(one, "Path") + ": " + values, Paint::none, "differs",
                       kLabelColumns);
   }
   return text.empty() ? text : "\n" + text;
@@ -170,12 +161,12 @@ std::string region_table(const OutputStyle& style, const Json& campaign, Instant
       lost = "no answer for " +
              duration_text(since ? std::max(Duration(0), now - *since) : Duration(0));
     }
-    const double rate = number_in(region, "SamplesPerSecond");
+    const double rate = double_or(region, "SamplesPerSecond");
     const Paint of_bar = !answers                         ? Paint::yellow
                          : count_in(region, "Failed") > 0 ? Paint::red
                                                           : Paint::green;
     rows.push_back(
-        {{text_in(region, "Region"), answers ? Paint::none : Paint::yellow},
+        {{string_or(region, "Region"), answers ? Paint::none : Paint::yellow},
          {running ? bar(style, all > 0 ? double(over) / double(all) : 0, kBarWidth) : "", of_bar},
          {std::to_string(over) + "/" + std::to_string(all)},
          {count_text(count_in(region, "Running"))},
@@ -186,7 +177,7 @@ std::string region_table(const OutputStyle& style, const Json& campaign, Instant
          {count_text(count_in(region, "Gpus"))},
          {rate > 0 ? amount_text(rate) : ""},
          {copied_text(region)},
-         {money(number_in(region, "Cost") + number_in(region, "CopyCost"))},
+         {money(double_or(region, "Cost") + double_or(region, "CopyCost"))},
          {lost, Paint::yellow}});
   }
   return table(style,
@@ -201,7 +192,7 @@ std::string region_table(const OutputStyle& style, const Json& campaign, Instant
                 {.title = "GPUS", .right = true, .drop = 2},
                 {.title = "SAMPLES/S", .right = true, .drop = 6},
                 {.title = "COPIED", .right = true, .drop = 7},
-                {.title = text_in(campaign, "Currency"), .right = true, .drop = 1},
+                {.title = string_or(campaign, "Currency"), .right = true, .drop = 1},
                 note_column("", 9)},
                rows);
 }
@@ -211,7 +202,7 @@ std::string region_table(const OutputStyle& style, const Json& campaign, Instant
 std::string plan_page(const OutputStyle& style, const Json& campaign) {
   const Json& all = list_in(campaign, "Rows");
   const auto telling = telling_columns(all);
-  const std::string currency = text_in(campaign, "Currency");
+  const std::string currency = string_or(campaign, "Currency");
   std::vector<Column> columns{{"ROW", true}, label_column()};
   for (const auto& name : telling) columns.push_back({.title = name, .right = true, .drop = 7});
   for (const Column& column : {Column{.title = "DATA IN", .drop = 3}, Column{.title = "RUNS IN"},
@@ -226,25 +217,25 @@ std::string plan_page(const OutputStyle& style, const Json& campaign) {
   int64_t bytes = 0;
   std::set<std::tuple<std::string, std::string, std::string>> copies;
   for (const Json& row : all) {
-    const std::string region = text_in(row, "Region");
+    const std::string region = string_or(row, "Region");
     ++jobs[region];
-    const double price = number_in(row, "PricePerHour", -1);
-    const std::string target = text_in(row, "CopyTo");
+    const double price = double_or(row, "PricePerHour", -1);
+    const std::string target = string_or(row, "CopyTo");
     // Rows with the same data share its copy, which the first of them starts.
     const bool brings =
-        !target.empty() && copies.emplace(region, text_in(row, "Data"), target).second;
+        !target.empty() && copies.emplace(region, string_or(row, "Data"), target).second;
     const auto to_copy = brings ? count_in(row, "BytesTotal") : 0;
-    const double of_copy = double(to_copy) / kGibibyte * number_in(row, "CopyPricePerGib");
+    const double of_copy = double(to_copy) / kGibibyte * double_or(row, "CopyPricePerGib");
     per_hour += std::max(0.0, price);
     copying += of_copy;
     bytes += to_copy;
     if (rows.size() >= kRowsShownMax) continue;
-    std::vector<Cell> cells{{std::to_string(count_in(row, "Number"))}, {text_in(row, "Label")}};
+    std::vector<Cell> cells{{std::to_string(count_in(row, "Number"))}, {string_or(row, "Label")}};
     for (const auto& name : telling) cells.push_back({column_of(row, name)});
-    const bool moved = region != text_in(row, "DataRegion");
-    cells.push_back({text_in(row, "DataRegion")});
+    const bool moved = region != string_or(row, "DataRegion");
+    cells.push_back({string_or(row, "DataRegion")});
     cells.push_back({region, moved ? Paint::yellow : Paint::none});
-    cells.push_back({text_in(row, "Why"), Paint::dim});
+    cells.push_back({string_or(row, "Why"), Paint::dim});
     cells.push_back({hosts_text(row)});
     cells.push_back({price < 0 ? "" : money(price)});
     cells.push_back({target.empty() ? ""
@@ -269,19 +260,19 @@ std::string regions_page(const OutputStyle& style, const Json& campaign, Instant
   int64_t all = 0, over = 0;
   for (const Json& region : list_in(campaign, "Regions"))
     all += rows_of(region), over += over_of(region);
-  std::string text = paint(style, Paint::bold, text_in(campaign, "CampaignName")) + "  " +
-                     text_in(campaign, "Status") + "  " + std::to_string(over) + " of " +
+  std::string text = paint(style, Paint::bold, string_or(campaign, "CampaignName")) + "  " +
+                     string_or(campaign, "Status") + "  " + std::to_string(over) + " of " +
                      counted(uint64_t(all), "job") + "  " +
                      time_of(campaign, "CreationTime", "EndTime", now) + "\n";
   text += region_table(style, campaign, now, true);
   for (const char* member : {"StopReason", "Trouble"})
-    if (const auto why = text_in(campaign, member); !why.empty())
+    if (const auto why = string_or(campaign, member); !why.empty())
       text += paragraph(style, why, Paint::yellow);
   return text;
 }
 
 std::string region_line(const Json& region) {
-  std::string text = text_in(region, "Region") + ": " + std::to_string(over_of(region)) + "/" +
+  std::string text = string_or(region, "Region") + ": " + std::to_string(over_of(region)) + "/" +
                      std::to_string(rows_of(region)) + " done";
   for (const auto& [member, word] : {std::pair{"Running", "running"},
                                      {"Copying", "copying"},
@@ -289,7 +280,7 @@ std::string region_line(const Json& region) {
                                      {"TriedAgain", "retried"}})
     if (count_in(region, member) > 0)
       text += ", " + std::to_string(count_in(region, member)) + " " + word;
-  if (!flag_in(region, "Answers")) text += ", no answer: " + text_in(region, "WhyNot");
+  if (!flag_in(region, "Answers")) text += ", no answer: " + string_or(region, "WhyNot");
   return plain_text(text) + "\n";
 }
 
@@ -298,10 +289,11 @@ namespace {
 // Returns the names of the metrics of all rows, the campaign's own first.
 std::vector<std::string> metrics_of(const Json& campaign) {
   std::vector<std::string> metrics;
-  if (const auto first = text_in(campaign, "BestMetric"); !first.empty()) metrics.push_back(first);
+  if (const auto first = string_or(campaign, "BestMetric"); !first.empty())
+    metrics.push_back(first);
   for (const Json& row : list_in(campaign, "Rows"))
     for (const Json& metric : list_in(row, "Metrics"))
-      if (const auto name = text_in(metric, "Name");
+      if (const auto name = string_or(metric, "Name");
           !std::count(metrics.begin(), metrics.end(), name))
         metrics.push_back(name);
   return metrics;
@@ -329,7 +321,7 @@ std::string results_page(const OutputStyle& style, const Json& campaign, Instant
   const Json& all = list_in(campaign, "Rows");
   const auto telling = telling_columns(all);
   const auto metrics = metrics_of(campaign);
-  const auto columns = results_columns(telling, metrics, text_in(campaign, "Currency"));
+  const auto columns = results_columns(telling, metrics, string_or(campaign, "Currency"));
   const int64_t best = count_in(campaign, "BestRow");
   std::vector<std::vector<Cell>> rows;
   const Json* winner = nullptr;
@@ -340,23 +332,23 @@ std::string results_page(const OutputStyle& style, const Json& campaign, Instant
     const Paint mine = number == best && best > 0 ? Paint::green : Paint::none;
     std::vector<Cell> cells{{number == best && best > 0 ? "*" : "", Paint::green},
                             {std::to_string(number), mine},
-                            {text_in(row, "Label"), mine},
-                            {text_in(row, "Region")}};
+                            {string_or(row, "Label"), mine},
+                            {string_or(row, "Region")}};
     for (const auto& name : telling) cells.push_back({column_of(row, name), mine});
     for (const auto& name : metrics) {
       std::string value;
       for (const Json& metric : list_in(row, "Metrics"))
-        if (text_in(metric, "Name") == name) value = amount_text(number_in(metric, "Value"));
+        if (string_or(metric, "Name") == name) value = amount_text(double_or(metric, "Value"));
       cells.push_back({value, mine});
     }
-    const std::string state = text_in(row, "State");
+    const std::string state = string_or(row, "State");
     const auto tries = count_in(row, "Attempts");
     cells.push_back({state, paint_of_state(state)});
     cells.push_back({tries > 1 ? std::to_string(tries) : ""});
     cells.push_back({time_of(row, "StartTime", "EndTime", now)});
     cells.push_back({copied_text(row)});
-    cells.push_back({money(number_in(row, "Cost"))});
-    cells.push_back({state == "completed" ? "" : text_in(row, "Reason"), Paint::dim});
+    cells.push_back({money(double_or(row, "Cost"))});
+    cells.push_back({state == "completed" ? "" : string_or(row, "Reason"), Paint::dim});
     rows.push_back(std::move(cells));
   }
   std::string text = table(style, columns, rows);
@@ -364,10 +356,10 @@ std::string results_page(const OutputStyle& style, const Json& campaign, Instant
     text += "and " + counted(all.size() - rows.size(), "more row") + "\n";
   text += "\n" + region_table(style, campaign, now, false);
   if (winner) {
-    std::string line = "best: row " + std::to_string(best) + ", " + text_in(*winner, "Label");
+    std::string line = "best: row " + std::to_string(best) + ", " + string_or(*winner, "Label");
     for (const Json& metric : list_in(*winner, "Metrics"))
-      if (text_in(metric, "Name") == metrics.front())
-        line += ", " + metrics.front() + " " + amount_text(number_in(metric, "Value"));
+      if (string_or(metric, "Name") == metrics.front())
+        line += ", " + metrics.front() + " " + amount_text(double_or(metric, "Value"));
     for (const auto& name : telling) line += ", " + name + "=" + column_of(*winner, name);
     text += "\n" + paragraph(style, line, Paint::green);
   }
@@ -382,22 +374,22 @@ std::string campaigns_table(const OutputStyle& style, const Json& answer, Instan
     std::string lost;
     for (const Json& region : list_in(campaign, "Regions")) {
       all += rows_of(region), over += over_of(region), failed += count_in(region, "Failed");
-      cost += number_in(region, "Cost") + number_in(region, "CopyCost");
+      cost += double_or(region, "Cost") + double_or(region, "CopyCost");
       if (!flag_in(region, "Answers"))
-        lost += (lost.empty() ? "no answer from " : ", ") + text_in(region, "Region");
+        lost += (lost.empty() ? "no answer from " : ", ") + string_or(region, "Region");
     }
-    const std::string status = text_in(campaign, "Status");
+    const std::string status = string_or(campaign, "Status");
     const Paint colour = status == "Completed" ? Paint::green
                          : status == "Failed"  ? Paint::red
                                                : Paint::none;
-    rows.push_back({{text_in(campaign, "CampaignName")},
+    rows.push_back({{string_or(campaign, "CampaignName")},
                     {status, colour},
                     {std::to_string(over) + "/" + std::to_string(all)},
                     {count_text(failed), Paint::red},
                     {std::to_string(list_in(campaign, "Regions").size())},
                     {time_of(campaign, "CreationTime", "EndTime", now)},
                     {money(cost)},
-                    {lost.empty() ? text_in(campaign, "Trouble") : lost, Paint::yellow}});
+                    {lost.empty() ? string_or(campaign, "Trouble") : lost, Paint::yellow}});
   }
   return table(style,
                {label_column(),

@@ -92,8 +92,7 @@ std::string cost_table(const OutputStyle& style, const std::string& by, const Co
                            {.title = "", .drop = 4}},
                           rows);
   if (!view.unpriced.empty()) {
-    std::string names;
-    for (const auto& type : view.unpriced) names += (names.empty() ? "" : ", ") + type;
+    const std::string names = join(view.unpriced, ", ");
     out += paragraph(style, "not included, since the price is unknown: " + names, Paint::yellow);
   }
   return out;

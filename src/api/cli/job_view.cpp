@@ -29,17 +29,9 @@ const Json* member(const Json& json, const char* name) {
   const auto found = json.find(name);
   return found == json.end() || found->is_null() ? nullptr : &*found;
 }
-std::string text_of(const Json& json, const char* name) {
-  const Json* found = member(json, name);
-  return found && found->is_string() ? found->get<std::string>() : "";
-}
 int64_t integer_of(const Json& json, const char* name) {
   const Json* found = member(json, name);
   return found && found->is_number() ? found->get<int64_t>() : 0;
-}
-double number_of(const Json& json, const char* name) {
-  const Json* found = member(json, name);
-  return found && found->is_number() ? found->get<double>() : 0;
 }
 bool truth_of(const Json& json, const char* name) {
   const Json* found = member(json, name);
@@ -57,24 +49,24 @@ const Json& list_of(const Json& json, const char* name) {
   return found && found->is_array() ? *found : kEmpty;
 }
 int64_t millionths_of(const Json& json, const char* name) {
-  const auto amount = parse_double(text_of(json, name));
+  const auto amount = parse_double(string_or(json, name));
   return amount ? std::llround(*amount * double(domain::kMillionths)) : 0;
 }
 
 HostView host_view(const Json& json) {
   HostView host;
-  host.name = text_of(json, "Name");
-  host.instance_type = text_of(json, "InstanceType");
-  host.machine = text_of(json, "Machine");
-  host.state = text_of(json, "State");
-  host.failure = text_of(json, "FailureReason");
+  host.name = string_or(json, "Name");
+  host.instance_type = string_or(json, "InstanceType");
+  host.machine = string_or(json, "Machine");
+  host.state = string_or(json, "State");
+  host.failure = string_or(json, "FailureReason");
   host.state_since = instant_of(json, "StateSince");
   if (member(json, "ExitCode")) host.exit_code = integer_of(json, "ExitCode");
-  host.cpus = number_of(json, "Cpus");
+  host.cpus = double_or(json, "Cpus");
   host.memory_bytes = integer_of(json, "MemoryInBytes");
   host.gpus = integer_of(json, "Gpus");
   for (const Json& usage : list_of(json, "Utilization")) {
-    UsageView view{text_of(usage, "MetricName"), {}};
+    UsageView view{string_or(usage, "MetricName"), {}};
     for (const Json& value : list_of(usage, "Values"))
       if (value.is_number()) view.values.push_back(value.get<double>());
     host.usage.push_back(std::move(view));
@@ -88,7 +80,7 @@ HostView host_view(const Json& json) {
                           age(rank, "SecondsSinceCollective")});
   for (const Json& fault : list_of(json, "Faults"))
     host.faults.push_back(
-        {text_of(fault, "Fault"), integer_of(fault, "Rank"), text_of(fault, "Message")});
+        {string_or(fault, "Fault"), integer_of(fault, "Rank"), string_or(fault, "Message")});
   return host;
 }
 
@@ -121,7 +113,8 @@ class Page {
 // The message of a transition without the job's note and the reason of its failure, which have
 // lines of the page.
 std::string message_of(const Json& transition, const JobView& job) {
-  const std::string message = domain::without_note(text_of(transition, "StatusMessage"), job.note);
+  const std::string message =
+      domain::without_note(string_or(transition, "StatusMessage"), job.note);
   return message == job.failure_reason ? "" : message;
 }
 
@@ -141,7 +134,7 @@ void add_timeline(Page& page, const OutputStyle& style, const JobView& job, cons
     longest = std::max(longest, double(length(transition) / 1ms));
   for (const Json& transition : transitions) {
     const auto start = instant_of(transition, "StartTime");
-    const std::string status = text_of(transition, "Status");
+    const std::string status = string_or(transition, "Status");
     const bool last = &transition == &transitions.back();
     const bool over = member(transition, "EndTime") != nullptr;
     const bool final = last && paint_of_status(status) != Paint::none;
@@ -177,13 +170,13 @@ void add_channels(Page& page, const OutputStyle& style, const Json& described) {
     const Json* shared = source ? member(*source, "FileSystemDataSource") : nullptr;
     const Json& from = s3 ? *s3 : kNothing;
     rows.push_back(
-        {{text_of(channel, "ChannelName")},
-         {s3       ? text_of(from, "S3Uri")
-          : shared ? text_of(*shared, "FileSystemId") + ":" + text_of(*shared, "DirectoryPath")
+        {{string_or(channel, "ChannelName")},
+         {s3       ? string_or(from, "S3Uri")
+          : shared ? string_or(*shared, "FileSystemId") + ":" + string_or(*shared, "DirectoryPath")
                    : ""},
-         {text_of(channel, "InputMode")},
-         {text_of(from, "S3DataDistributionType")},
-         {text_of(channel, "ContentType")}});
+         {string_or(channel, "InputMode")},
+         {string_or(from, "S3DataDistributionType")},
+         {string_or(channel, "ContentType")}});
   }
   page.block(table(style,
                    {{.title = "channel", .width_min = kNameWidthMin, .overflow = Overflow::middle},
@@ -262,10 +255,10 @@ void add_metrics(Page& page, const OutputStyle& style, const JobView& job) {
 void add_batch(Page& page, const JobView& job, const Json& described) {
   page.line("name", label_of(job));
   const auto last_part = [](const std::string& arn) { return arn.substr(arn.rfind('/') + 1); };
-  page.line("queue", last_part(text_of(described, "jobQueue")));
-  page.line("definition", last_part(text_of(described, "jobDefinition")));
+  page.line("queue", last_part(string_or(described, "jobQueue")));
+  page.line("definition", last_part(string_or(described, "jobDefinition")));
   if (const Json* container = member(described, "container"))
-    page.line("image", text_of(*container, "image"));
+    page.line("image", string_or(*container, "image"));
 }
 
 // "/aws/batch/job hello/default/4b7d..  (trainyard logs 4b7d..)"
@@ -279,13 +272,13 @@ std::string place_of_log(const JobView& job, const Json& described) {
 void add_links(Page& page, const JobView& job, const Json& described) {
   page.heading("Links");
   if (const Json* artifacts = member(described, "ModelArtifacts"))
-    page.line("model", text_of(*artifacts, "S3ModelArtifacts"));
+    page.line("model", string_or(*artifacts, "S3ModelArtifacts"));
   if (const Json* output = member(described, "OutputDataConfig"))
-    page.line("output", text_of(*output, "S3OutputPath"));
+    page.line("output", string_or(*output, "S3OutputPath"));
   if (const Json* checkpoint = member(described, "CheckpointConfig"))
-    page.line("checkpoints", text_of(*checkpoint, "S3Uri"));
+    page.line("checkpoints", string_or(*checkpoint, "S3Uri"));
   if (const Json* board = member(described, "TensorBoardOutputConfig"))
-    page.line("tensorboard", domain::tensorboard_uri(text_of(*board, "S3OutputPath"), job.name));
+    page.line("tensorboard", domain::tensorboard_uri(string_or(*board, "S3OutputPath"), job.name));
   if (!job.of_batch())
     page.line("log",
               "/aws/sagemaker/TrainingJobs " + job.name + "/  (trainyard logs " + job.name + ")");
@@ -300,52 +293,52 @@ Result<JobView> job_view(const Json& json) {
   JobView job;
   job.name = TRY(string_at(json, "Name"));
   job.status = TRY(string_at(json, "Status"));
-  job.arn = text_of(json, "Arn");
-  job.secondary_status = text_of(json, "SecondaryStatus");
-  job.display_name = text_of(json, "DisplayName");
-  job.region = text_of(json, "Region");
+  job.arn = string_or(json, "Arn");
+  job.secondary_status = string_or(json, "SecondaryStatus");
+  job.display_name = string_or(json, "DisplayName");
+  job.region = string_or(json, "Region");
   if (const Json* array = member(json, "Array"))
     job.array = ArrayView{integer_of(*array, "Size"), integer_of(*array, "Running"),
                           integer_of(*array, "Succeeded"), integer_of(*array, "Failed")};
-  job.wait_reason = text_of(json, "WaitReason");
-  job.failure_reason = text_of(json, "FailureReason");
-  job.status_reason = text_of(json, "StatusReason");
-  job.note = text_of(json, "Note");
+  job.wait_reason = string_or(json, "WaitReason");
+  job.failure_reason = string_or(json, "FailureReason");
+  job.status_reason = string_or(json, "StatusReason");
+  job.note = string_or(json, "Note");
   for (const Json& note : list_of(json, "Notes"))
     if (note.is_string()) job.notes.push_back(note.get<std::string>());
-  job.user = text_of(json, "User");
+  job.user = string_or(json, "User");
   job.created = instant_of(json, "CreationTime");
   job.started = instant_of(json, "TrainingStartTime");
   job.ended = instant_of(json, "TrainingEndTime");
   for (const Json& group : list_of(json, "InstanceGroups"))
-    job.groups.push_back({text_of(group, "InstanceType"), integer_of(group, "InstanceCount")});
+    job.groups.push_back({string_or(group, "InstanceType"), integer_of(group, "InstanceCount")});
   job.training_seconds = integer_of(json, "TrainingTimeInSeconds");
   job.billable_seconds = integer_of(json, "BillableTimeInSeconds");
   job.attempts = integer_of(json, "Attempts");
   job.spot = truth_of(json, "Spot");
   if (const Json* cost = member(json, "Cost")) {
-    job.currency = text_of(*cost, "Currency");
+    job.currency = string_or(*cost, "Currency");
     job.cost_millionths = millionths_of(*cost, "Amount");
     job.on_demand_millionths = millionths_of(*cost, "OnDemandAmount");
     for (const Json& type : list_of(*cost, "Unpriced"))
       if (type.is_string()) job.unpriced.push_back(type.get<std::string>());
   }
   for (const Json& tag : list_of(json, "Tags"))
-    job.tags.emplace_back(text_of(tag, "Key"), text_of(tag, "Value"));
+    job.tags.emplace_back(string_or(tag, "Key"), string_or(tag, "Value"));
   for (const Json& host : list_of(json, "Hosts")) job.hosts.push_back(host_view(host));
   for (const Json& metric : list_of(json, "Metrics"))
     job.metrics.push_back(
-        {text_of(metric, "Name"), number_of(metric, "Value"), instant_of(metric, "At"), {}, {}});
+        {string_or(metric, "Name"), double_or(metric, "Value"), instant_of(metric, "At"), {}, {}});
   if (const Json* array = member(json, "Array"))
     for (const Json& metric : list_of(*array, "Metrics"))
-      job.metrics.push_back({text_of(metric, "Name"),
-                             number_of(metric, "Highest"),
+      job.metrics.push_back({string_or(metric, "Name"),
+                             double_or(metric, "Highest"),
                              {},
                              integer_of(metric, "HighestIndex"),
                              integer_of(metric, "LowestIndex"),
-                             number_of(metric, "Lowest")});
+                             double_or(metric, "Lowest")});
   for (const Json& one : list_of(json, "Progress"))
-    job.progress.push_back({text_of(one, "Host"), text_of(one, "What"),
+    job.progress.push_back({string_or(one, "Host"), string_or(one, "What"),
                             integer_of(one, "DoneBytes"), integer_of(one, "TotalBytes"),
                             truth_of(one, "Finished")});
   return job;
@@ -536,8 +529,8 @@ std::string job_page(const OutputStyle& style, const JobView& job, const Json& d
   for (const std::string& note : job.notes) page.line("note", note);
   page.line("hosts", hosts_text(job));
   if (const Json* algorithm = member(described, "AlgorithmSpecification"))
-    page.line("image", text_of(*algorithm, "TrainingImage"));
-  page.line("role", text_of(described, "RoleArn"));
+    page.line("image", string_or(*algorithm, "TrainingImage"));
+  page.line("role", string_or(described, "RoleArn"));
   if (job.of_batch()) add_batch(page, job, described);
   page.line("user", job.user);
   if (job.created)

@@ -76,6 +76,11 @@ struct MetricView {
   double lowest = 0;
 };
 
+// Returns true for the final values of TrainingJobStatus.
+inline bool has_ended(std::string_view status) {
+  return status == "Completed" || status == "Failed" || status == "Stopped";
+}
+
 struct JobView {
   std::string name, arn, status, secondary_status;
   std::string display_name;        // of a Batch job: its name; `name` is its id
@@ -102,9 +107,7 @@ struct JobView {
   int64_t hosts_wanted() const;  // the sum over all groups
   // Returns why the job waits, failed or was stopped; "" if no reason is known.
   const std::string& reason() const;
-  bool finished() const {
-    return status == "Completed" || status == "Failed" || status == "Stopped";
-  }
+  bool finished() const { return has_ended(status); }
 };
 
 // Read a job of DescribeJob's response, and all jobs of ListJobs' response.

@@ -131,8 +131,7 @@ Result<void> check_keys(const Json& file) {
     if (!key.empty() && key[0] >= 'A' && key[0] <= 'Z') continue;
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::string near = nearest(key, known);
-    std::string names;
-    for (const auto& one : known) names += (names.empty() ? "" : ", ") + one;
+    const std::string names = join(known, ", ");
     return invalid("unknown key '" + key + "'" +
                    (near.empty() ? "" : ": did you mean " + near + "?") + " (short keys: " + names +
                    "; the API's own begin with a capital letter)");

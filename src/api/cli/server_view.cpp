@@ -13,8 +13,7 @@ constexpr int kIndent = 2;                                     // of the lines o
 constexpr auto kCertificateDue = std::chrono::hours(24 * 14);  // it is renewed 30 days before
 
 Instant instant_at(const Json& answer, const char* name) {
-  const auto found = answer.find(name);
-  const double seconds = found != answer.end() && found->is_number() ? found->get<double>() : 0;
+  const double seconds = double_or(answer, name);
   return from_milliseconds(std::llround(seconds * 1000));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "cli/table.hpp"
 
 namespace trainyard::cli {
@@ -9,12 +10,6 @@ namespace {
 
 constexpr int kUserWidthMin = 8;
 constexpr int kNameWidthMax = 32;  // longer names of groups and policies are broken, not whole
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 // The width at which a column of lists breaks between names only, and its title is whole.
 int list_width(std::string_view title, const std::vector<UserView>& users,
@@ -53,10 +48,10 @@ std::string users_table(const OutputStyle& style, const std::vector<UserView>& u
     }
     const bool idle = user.groups.empty() && user.policies.empty();
     rows.push_back({{harmless(style, user.name), Paint::bold},
-                    {harmless(style, joined(user.groups))},
-                    {idle ? "none: may do nothing" : harmless(style, joined(user.policies)),
+                    {harmless(style, join(user.groups, ", "))},
+                    {idle ? "none: may do nothing" : harmless(style, join(user.policies, ", ")),
                      idle ? Paint::yellow : Paint::none},
-                    {joined(keys)},
+                    {join(keys, ", ")},
                     {user.keys.empty()   ? ""
                      : last_used.empty() ? "never"
                                          : last_used}});

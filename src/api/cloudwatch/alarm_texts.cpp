@@ -7,6 +7,7 @@
 
 #include "base/enum_table.hpp"
 #include "base/json.hpp"
+#include "base/text.hpp"
 #include "cloudwatch/common.hpp"
 #include "metric_math/statistic.hpp"
 #include "protocol/values.hpp"
@@ -125,11 +126,7 @@ Json reason_data(const Alarm& alarm, const Evaluation& evaluation, const alarms:
 
 // "AVERAGE", as notifications have it.
 std::string upper_statistic(const std::string& statistic) {
-  if (statistic == "SampleCount") return "SAMPLE_COUNT";
-  std::string upper = statistic;
-  for (char& each : upper)
-    if (each >= 'a' && each <= 'z') each = char(each - 'a' + 'A');
-  return upper;
+  return statistic == "SampleCount" ? "SAMPLE_COUNT" : to_upper(statistic);
 }
 
 Json dimensions_json(const alarms::WatchedMetric& metric) {

@@ -89,15 +89,9 @@ bool is_region(std::string_view text) {
   });
 }
 
-std::string address_of(std::string_view peer) {
-  peer = peer.substr(0, peer.rfind(':'));
-  if (peer.starts_with('[') && peer.ends_with(']')) peer = peer.substr(1, peer.size() - 2);
-  return std::string(peer);
-}
-
 Delegation delegation_for(const SignedIn& who, const net::RequestHead& from) {
   Delegation out = who.delegation;
-  out.source_ip = address_of(from.peer);
+  out.source_ip = from.peer_address();
   out.secure = from.tls;
   return out;
 }

@@ -232,7 +232,7 @@ class ConsoleHandler final : public Console {
     if (!principal) return {};
     Context out{.principal = *std::move(principal), .region = region, .now = now};
     out.clock_offset = services_.control.clock_offset();
-    out.source_ip = address_of(head.peer);
+    out.source_ip = head.peer_address();
     out.secure = head.tls;
     return out;
   }

@@ -12,10 +12,6 @@ namespace {
 
 constexpr size_t kFramedReadBytes = 64 << 10;  // one read of a chunked body: a client's usual chunk
 
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 const std::map<std::string, std::string>& no_trailers() {
   static const std::map<std::string, std::string> none;
   return none;
@@ -166,7 +162,7 @@ Result<std::string> gather(size_t bytes_max, const Read& read) {
 Result<std::unique_ptr<Body>> Body::open(net::Stream& stream, const Signer& signer) {
   const std::string& payload = signer.claim.payload_sha256;
   if (payload == signing::kUnsignedPayload) return std::unique_ptr<Body>(new PlainBody(stream, ""));
-  if (is_sha256(payload)) return std::unique_ptr<Body>(new PlainBody(stream, payload));
+  if (is_hex_digest(payload)) return std::unique_ptr<Body>(new PlainBody(stream, payload));
   std::optional<uint64_t> bytes;
   if (const auto stated = stream.head().headers.get("x-amz-decoded-content-length");
       !stated.empty()) {

@@ -25,10 +25,7 @@ const shapes::Service& service_of(const Call& call) {
 void accept(Call& call, const Signer& signer) {
   call.context.principal = signer.principal;
   call.context.region = signer.claim.scope.region;
-  std::string_view peer = call.head.peer;
-  peer = peer.substr(0, peer.rfind(':'));
-  if (peer.starts_with('[') && peer.ends_with(']')) peer = peer.substr(1, peer.size() - 2);
-  call.context.source_ip = peer;
+  call.context.source_ip = call.head.peer_address();
   call.context.secure = call.head.tls;
   call.context.user_agent = call.head.headers.get("user-agent");
   if (call.context.principal.source_ip.empty()) return;

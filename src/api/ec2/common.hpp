@@ -18,6 +18,7 @@
 #include "ec2/networks.hpp"
 #include "operations/services.hpp"
 #include "operations/table.hpp"
+#include "operations/tags.hpp"
 #include "shapes/ec2.hpp"
 
 namespace trainyard::api::ec2 {
@@ -117,7 +118,6 @@ std::string arn_of(const Context& context, std::string_view type, const std::str
 // -- tags
 
 inline constexpr size_t kTagsMax = 50;  // of one resource, as AWS
-std::vector<aws::Tag> shown_tags(const Tags& tags);
 // Puts tags on a resource that has `tags`. Errors: InvalidParameterValue, TagLimitExceeded.
 Outcome<Done> add_tags(Tags& tags, const std::vector<aws::Tag>& added);
 // Returns the tags that a request gives to a new resource of this type.

@@ -14,7 +14,7 @@ aws::InternetGateway to_shape(const Context& context, const InternetGateway& gat
     out.attachments->push_back({.state = "available", .vpc_id = gateway.vpc});
   out.internet_gateway_id = gateway.id;
   out.owner_id = context.principal.account;
-  out.tags = shown_tags(gateway.tags);
+  out.tags = shown_tags<aws::Tag>(gateway.tags);
   return out;
 }
 

@@ -47,7 +47,7 @@ aws::RouteTable to_shape(const Networks& networks, const Context& context,
     const bool active = gateway != networks.gateways.end() && gateway->second.vpc == table.vpc;
     out.routes->push_back(shown_route(route.destination, route.gateway, true, active));
   }
-  out.tags = shown_tags(table.tags);
+  out.tags = shown_tags<aws::Tag>(table.tags);
   out.vpc_id = table.vpc;
   out.owner_id = context.principal.account;
   return out;

@@ -3,6 +3,7 @@
 #include <span>
 #include <tuple>
 
+#include "base/text.hpp"
 #include "ec2/common.hpp"
 #include "ec2/ip_blocks.hpp"
 
@@ -161,16 +162,10 @@ bool same(const Rule& a, const Rule& b) {
          a.cidr == b.cidr && a.cidr6 == b.cidr6 && a.group == b.group;
 }
 
-std::string upper(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](char c) { return c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c; });
-  return text;
-}
-
 Failure duplicate(const Rule& rule) {
   std::string text = "the specified rule \"peer: ";
   text += !rule.cidr.empty() ? rule.cidr : !rule.cidr6.empty() ? rule.cidr6 : rule.group;
-  text += ", " + (rule.protocol == "-1" ? "ALL" : upper(rule.protocol));
+  text += ", " + (rule.protocol == "-1" ? "ALL" : to_upper(rule.protocol));
   if (has_ports(rule.protocol))
     text += ", from port: " + std::to_string(rule.from) + ", to port: " + std::to_string(rule.to);
   return ec2_failure("InvalidPermission.Duplicate", text + ", ALLOW\" already exists");
@@ -207,7 +202,7 @@ aws::SecurityGroupRule to_shape(const Context& context, const SecurityGroup& gro
     out.referenced_group_info->group_id = rule.group;
     out.referenced_group_info->user_id = context.principal.account;
   }
-  out.tags = shown_tags(rule.tags);
+  out.tags = shown_tags<aws::Tag>(rule.tags);
   out.security_group_rule_arn = arn_of(context, kRuleId.resource_type, rule.id);
   return out;
 }

@@ -74,7 +74,7 @@ Outcome<aws::CreateSecurityGroupResult> create_security_group(
   group.tags = TRY(tags_for(kGroupId, in.tag_specifications));
   aws::CreateSecurityGroupResult out;
   out.group_id = group.id;
-  if (!group.tags.empty()) out.tags = shown_tags(group.tags);
+  if (!group.tags.empty()) out.tags = shown_tags<aws::Tag>(group.tags);
   out.security_group_arn = arn_of(edit.context, kGroupId.resource_type, group.id);
   networks.groups[group.id] = std::move(group);
   return out;
@@ -84,7 +84,7 @@ aws::SecurityGroup to_shape(const Context& context, const SecurityGroup& group) 
   aws::SecurityGroup out;
   out.group_id = group.id;
   out.ip_permissions_egress = shown_permissions(context, group, true);
-  out.tags = shown_tags(group.tags);
+  out.tags = shown_tags<aws::Tag>(group.tags);
   out.vpc_id = group.vpc;
   out.security_group_arn = arn_of(context, kGroupId.resource_type, group.id);
   out.owner_id = context.principal.account;

@@ -1,4 +1,5 @@
 // Implements the operations on subnets.
+#include "base/text.hpp"
 #include "ec2/common.hpp"
 #include "ec2/ip_blocks.hpp"
 
@@ -18,7 +19,7 @@ aws::Subnet to_shape(const Context& context, const Subnet& subnet) {
   out.owner_id = context.principal.account;
   out.assign_ipv6_address_on_creation = false;
   out.map_customer_owned_ip_on_launch = false;
-  out.tags = shown_tags(subnet.tags);
+  out.tags = shown_tags<aws::Tag>(subnet.tags);
   out.subnet_arn = arn_of(context, kSubnetId.resource_type, subnet.id);
   out.enable_dns64 = false;
   out.ipv6_native = false;
@@ -31,12 +32,6 @@ aws::Subnet to_shape(const Context& context, const Subnet& subnet) {
       int64_t(parse_ipv4_block(subnet.cidr).value().size()) - kReservedAddresses;
   out.default_for_az = subnet.default_for_zone;
   out.map_public_ip_on_launch = subnet.public_addresses;
-  return out;
-}
-
-std::string listed(const std::vector<std::string>& items) {
-  std::string out;
-  for (const std::string& item : items) out.append(out.empty() ? "" : ", ").append(item);
   return out;
 }
 
@@ -53,11 +48,11 @@ Outcome<std::string> zone_of(const Context& context, const aws::CreateSubnetRequ
       "Subnets can currently only be created in the following availability zones: ";
   if (in.availability_zone)
     return invalid_value(*in.availability_zone, "availabilityZone",
-                         std::string(kOnly) + listed(zones) + ".");
+                         std::string(kOnly) + join(zones, ", ") + ".");
   std::vector<std::string> ids;
   for (const std::string& zone : zones) ids.push_back(zone_id(context.region, zone));
   return invalid_value(*in.availability_zone_id, "availabilityZoneId",
-                       std::string(kOnly) + listed(ids) + ".");
+                       std::string(kOnly) + join(ids, ", ") + ".");
 }
 
 std::optional<Failure> refuse_unoffered(const aws::CreateSubnetRequest& in) {

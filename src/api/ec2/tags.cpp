@@ -1,4 +1,5 @@
 // Implements the operations on the tags of network resources, and checks tags.
+#include "base/text.hpp"
 #include "ec2/common.hpp"
 
 namespace trainyard::api::ec2 {
@@ -7,15 +8,11 @@ namespace {
 constexpr size_t kTagKeyCharactersMax = 128, kTagValueCharactersMax = 256;  // as AWS
 constexpr size_t kTaggedAtOnceMax = 1'000;                                  // resources, as AWS
 
-size_t characters(std::string_view text) {
-  return size_t(std::ranges::count_if(text, [](char c) { return (uint8_t(c) & 0xC0) != 0x80; }));
-}
-
 Outcome<Done> check_tag(const std::string& key, const std::string& value) {
   if (key.empty()) return invalid_value(key, "key", "Tag key cannot be empty.");
-  if (characters(key) > kTagKeyCharactersMax)
+  if (count_characters(key) > kTagKeyCharactersMax)
     return invalid_value(key, "key", "Tag key exceeds the maximum length of 128 characters.");
-  if (characters(value) > kTagValueCharactersMax)
+  if (count_characters(value) > kTagValueCharactersMax)
     return invalid_value(value, "value", "Tag value exceeds the maximum length of 256 characters.");
   if (key.starts_with("aws:"))
     return invalid_value(key, "key",
@@ -106,12 +103,6 @@ Outcome<aws::DescribeTagsResult> describe_tags(const Networks& networks, const C
 }
 
 }  // namespace
-
-std::vector<aws::Tag> shown_tags(const Tags& tags) {
-  std::vector<aws::Tag> shown;
-  for (const auto& [key, value] : tags) shown.push_back({.key = key, .value = value});
-  return shown;
-}
 
 Outcome<Done> add_tags(Tags& tags, const std::vector<aws::Tag>& added) {
   for (const aws::Tag& tag : added) {

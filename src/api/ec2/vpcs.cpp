@@ -26,7 +26,7 @@ aws::Vpc to_shape(const Networks& networks, const Context& context, const Vpc& v
        .cidr_block = vpc.cidr,
        .cidr_block_state = aws::VpcCidrBlockState{.state = "associated", .status_message = {}}}};
   out.is_default = vpc.is_default;
-  out.tags = shown_tags(vpc.tags);
+  out.tags = shown_tags<aws::Tag>(vpc.tags);
   out.vpc_id = vpc.id;
   out.state = "available";
   out.cidr_block = vpc.cidr;

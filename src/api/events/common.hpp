@@ -36,11 +36,6 @@ std::string bus_arn(const Context& context);
 
 // Converts an error of notify to EventBridge's failure.
 Failure failure_for(const Error& error);
-// Converts the error of a result of notify.
-inline Outcome<Done> with_service_error(Result<void> result) {
-  if (!result) return failure_for(result.error());
-  return Done{};
-}
 Failure unknown_rule(const std::string& name);
 
 // PageOf is the range of one page in a list that is ordered by name. The token is the last name of

@@ -48,7 +48,7 @@ Outcome<aws::PutRuleResponse> put_rule(EventBus& bus, const Context& context,
   rule.creator = context.principal.account;
   if (in.tags) rule.tags = TRY(tags_of(*in.tags, {}));
   const std::string arn = rule.arn;
-  TRY(with_service_error(bus.put_rule(std::move(rule))));
+  TRY(with_failure(failure_for, bus.put_rule(std::move(rule))));
   return aws::PutRuleResponse{.rule_arn = arn};
 }
 
@@ -107,10 +107,11 @@ Outcome<aws::DescribeRuleResponse> describe_rule(EventBus& bus, const Context& c
 Outcome<aws::Nothing> enable(EventBus& bus, const Context& context, const std::string& name,
                              const std::optional<std::string>& bus_name, bool enabled) {
   TRY(check_bus(context, bus_name));
-  TRY(with_service_error(bus.change_rule(bus.rule_arn(context.region, name), [&](Rule& rule) {
-    rule.enabled = enabled;
-    return ok();
-  })));
+  TRY(with_failure(failure_for,
+                   bus.change_rule(bus.rule_arn(context.region, name), [&](Rule& rule) {
+                     rule.enabled = enabled;
+                     return ok();
+                   })));
   return aws::Nothing{};
 }
 
@@ -128,12 +129,12 @@ Outcome<aws::TagResourceResponse> tag(EventBus& bus, const aws::TagResourceReque
     return invalid(failure->message);
   });
   if (failure) return *failure;
-  TRY(with_service_error(changed));
+  TRY(with_failure(failure_for, changed));
   return aws::TagResourceResponse{};
 }
 
 Outcome<aws::UntagResourceResponse> untag(EventBus& bus, const aws::UntagResourceRequest& in) {
-  TRY(with_service_error(bus.change_rule(*in.resource_arn, [&](Rule& rule) {
+  TRY(with_failure(failure_for, bus.change_rule(*in.resource_arn, [&](Rule& rule) {
     for (const auto& key : *in.tag_keys) rule.tags.erase(key);
     return ok();
   })));
@@ -176,7 +177,7 @@ void add_rules(OperationTable& table, const Services& services) {
       [&services](const Context& context, const auto& in) -> Outcome<aws::Nothing> {
         EventBus& bus = *TRY(bus_of(services));
         TRY(check_bus(context, in.event_bus_name));
-        TRY(with_service_error(bus.delete_rule(bus.rule_arn(context.region, *in.name))));
+        TRY(with_failure(failure_for, bus.delete_rule(bus.rule_arn(context.region, *in.name))));
         return aws::Nothing{};
       });
   table.add<aws::ListRules>(

@@ -98,7 +98,8 @@ Outcome<aws::PutTargetsResponse> put_targets(EventBus& bus, const Context& conte
   if (in.targets->size() > kTargetsOfRequestMax) return wrong("Too many targets in one request.");
   std::vector<Target> wanted;
   for (const auto& each : *in.targets) wanted.push_back(TRY(target_of(context, each)));
-  TRY(with_service_error(
+  TRY(with_failure(
+      failure_for,
       bus.change_rule(bus.rule_arn(context.region, *in.rule), [&](Rule& rule) -> Result<void> {
         for (Target& target : wanted) {
           std::erase_if(rule.targets, [&](const Target& each) { return each.id == target.id; });
@@ -121,14 +122,15 @@ Outcome<aws::RemoveTargetsResponse> remove_targets(EventBus& bus, const Context&
   TRY(check_bus(context, in.event_bus_name));
   aws::RemoveTargetsResponse out{.failed_entry_count = 0,
                                  .failed_entries = std::vector<aws::RemoveTargetsResultEntry>()};
-  TRY(with_service_error(bus.change_rule(bus.rule_arn(context.region, *in.rule), [&](Rule& rule) {
-    for (const auto& id : *in.ids)
-      if (std::erase_if(rule.targets, [&](const Target& each) { return each.id == id; }) == 0)
-        out.failed_entries->push_back({.target_id = id,
-                                       .error_code = "ResourceNotFoundException",
-                                       .error_message = "Target " + id + " does not exist."});
-    return ok();
-  })));
+  TRY(with_failure(
+      failure_for, bus.change_rule(bus.rule_arn(context.region, *in.rule), [&](Rule& rule) {
+        for (const auto& id : *in.ids)
+          if (std::erase_if(rule.targets, [&](const Target& each) { return each.id == id; }) == 0)
+            out.failed_entries->push_back({.target_id = id,
+                                           .error_code = "ResourceNotFoundException",
+                                           .error_message = "Target " + id + " does not exist."});
+        return ok();
+      })));
   out.failed_entry_count = int64_t(out.failed_entries->size());
   return out;
 }

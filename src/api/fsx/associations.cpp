@@ -36,7 +36,7 @@ aws::DataRepositoryAssociation to_shape(const Context& context, const Associatio
   if (!events.empty()) {
     out.s3.emplace().auto_import_policy.emplace().events = std::move(events);
   }
-  out.tags = shown_tags(each.tags);
+  out.tags = shown_tags<aws::Tag>(each.tags);
   out.creation_time = each.created;
   return out;
 }

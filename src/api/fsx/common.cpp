@@ -1,18 +1,13 @@
 #include "fsx/common.hpp"
 
-#include <algorithm>
-
 #include "base/sha256.hpp"
+#include "base/text.hpp"
 #include "protocol/json.hpp"
 
 namespace trainyard::api::fsx {
 namespace {
 
 constexpr size_t kTagKeyCharactersMax = 128, kTagValueCharactersMax = 256;  // as AWS
-
-size_t characters(std::string_view text) {
-  return size_t(std::ranges::count_if(text, [](char c) { return (uint8_t(c) & 0xC0) != 0x80; }));
-}
 
 struct FaultRow {
   file_systems::Fault fault;
@@ -57,9 +52,9 @@ std::string digest_of(const shapes::Shape& shape, const void* request) {
 Outcome<Done> add_tags(file_systems::Tags& tags, const std::vector<aws::Tag>& added) {
   for (const aws::Tag& tag : added) {
     const std::string key = tag.key.value_or(""), value = tag.value.value_or("");
-    if (key.empty() || characters(key) > kTagKeyCharactersMax)
+    if (key.empty() || count_characters(key) > kTagKeyCharactersMax)
       return bad_request("A tag's key has 1 to 128 characters");
-    if (characters(value) > kTagValueCharactersMax)
+    if (count_characters(value) > kTagValueCharactersMax)
       return bad_request("A tag's value has at most 256 characters");
     if (to_lower(key).starts_with("aws:"))
       return bad_request("Tag keys that begin with 'aws:' are reserved");
@@ -76,16 +71,8 @@ Outcome<file_systems::Tags> tags_of(const std::optional<std::vector<aws::Tag>>& 
   return tags;
 }
 
-std::vector<aws::Tag> shown_tags(const file_systems::Tags& tags) {
-  std::vector<aws::Tag> shown;
-  for (const auto& [key, value] : tags) shown.push_back({.key = key, .value = value});
-  return shown;
-}
-
 std::string lifecycle_text(file_systems::Lifecycle lifecycle) {
-  std::string text(file_systems::kLifecycles.text(lifecycle));
-  std::ranges::transform(text, text.begin(), [](char c) { return char(c - 'a' + 'A'); });
-  return text;
+  return to_upper(file_systems::kLifecycles.text(lifecycle));
 }
 
 Outcome<file_systems::AutoImport> auto_import_of(const std::string& policy) {

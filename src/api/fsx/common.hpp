@@ -14,6 +14,7 @@
 #include "file_systems/file_systems.hpp"
 #include "operations/services.hpp"
 #include "operations/table.hpp"
+#include "operations/tags.hpp"
 #include "protocol/errors.hpp"
 #include "shapes/fsx.hpp"
 
@@ -112,7 +113,6 @@ auto page_of(const std::map<std::string, T>& all, const std::string& region,
 inline constexpr size_t kTagsMax = 50;  // of one resource, as AWS
 Outcome<Done> add_tags(file_systems::Tags& tags, const std::vector<aws::Tag>& added);
 Outcome<file_systems::Tags> tags_of(const std::optional<std::vector<aws::Tag>>& requested);
-std::vector<aws::Tag> shown_tags(const file_systems::Tags& tags);
 
 // -- texts
 

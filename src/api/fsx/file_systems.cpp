@@ -60,7 +60,7 @@ aws::FileSystem to_shape(const Services& services, const std::string& key,
   out.network_interface_ids.emplace();
   out.dns_name = each.id + ".fsx." + region + ".amazonaws.com";
   out.resource_arn = fsx_arn(region, each.account, "file-system/" + each.id);
-  out.tags = shown_tags(each.tags);
+  out.tags = shown_tags<aws::Tag>(each.tags);
   if (!each.type_version.empty()) out.file_system_type_version = each.type_version;
   aws::LustreFileSystemConfiguration& lustre = out.lustre_configuration.emplace();
   lustre.weekly_maintenance_start_time = each.maintenance_time;

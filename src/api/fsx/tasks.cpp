@@ -1,6 +1,7 @@
 // Implements the operations on data repository tasks.
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "fsx/common.hpp"
 #include "operations/fsx_tags.hpp"
 
@@ -21,11 +22,7 @@ Failure no_task(const std::string& id) {
                      "Data repository task '" + shorten(id, 120) + "' does not exist.");
 }
 
-std::string state_text(TaskState state) {
-  std::string text(file_systems::kTaskStates.text(state));
-  std::ranges::transform(text, text.begin(), [](char c) { return char(c - 'a' + 'A'); });
-  return text;
-}
+std::string state_text(TaskState state) { return to_upper(file_systems::kTaskStates.text(state)); }
 
 aws::DataRepositoryTaskStatus shown_status(const Context& context, const RepositoryTask& each,
                                            const file_systems::Progress* progress) {
@@ -49,7 +46,7 @@ aws::DataRepositoryTask to_shape(const Services& services, const Context& contex
   out.start_time = each.started;
   out.end_time = each.ended;
   out.resource_arn = fsx_arn(context.region, context.principal.account, "task/" + each.id);
-  out.tags = shown_tags(each.tags);
+  out.tags = shown_tags<aws::Tag>(each.tags);
   out.file_system_id = each.file_system;
   out.paths = each.paths;
   if (!each.failure.empty()) out.failure_details = {.message = each.failure};

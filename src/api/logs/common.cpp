@@ -76,10 +76,4 @@ Outcome<ListPosition> list_position(const std::string& token) {
   return ListPosition{*at, text->substr(blank + 1)};
 }
 
-std::string new_uuid(Random& random) {
-  const std::string hex = random.hex(16);
-  return hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-" + hex.substr(12, 4) + "-" +
-         hex.substr(16, 4) + "-" + hex.substr(20);
-}
-
 }  // namespace trainyard::api::logs

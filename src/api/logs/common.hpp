@@ -91,9 +91,6 @@ Outcome<std::optional<std::string>> cut_delivery_page(std::vector<T>& items, siz
   return cut_page(items, limit, token, name_of);
 }
 
-// Makes a random UUID.
-std::string new_uuid(Random& random);
-
 void add_groups(OperationTable& table, const Services& services);
 void add_queries(OperationTable& table, const Services& services);
 void add_query_definitions(OperationTable& table, const Services& services);

@@ -44,7 +44,7 @@ Outcome<aws::PutQueryDefinitionResponse> put_definition(const Services& services
   if (in.query_definition_id && !TRY_LOGS(definitions.find(context.region, DefinitionKind::query,
                                                            "", *in.query_definition_id)))
     return no_definition();
-  const std::string id = in.query_definition_id.value_or(new_uuid(services.random));
+  const std::string id = in.query_definition_id.value_or(services.random.uuid());
   const SavedQuery query{*in.name, *in.query_string,
                          in.log_group_names.value_or(std::vector<std::string>{})};
   const auto kept =

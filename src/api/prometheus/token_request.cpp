@@ -7,12 +7,6 @@ namespace {
 
 constexpr std::string_view kTenantPrefix = "prometheus ";  // its share of threads is apart
 
-std::string address_of(std::string_view peer) {
-  peer = peer.substr(0, peer.rfind(':'));
-  if (peer.starts_with('[') && peer.ends_with(']')) peer = peer.substr(1, peer.size() - 2);
-  return std::string(peer);
-}
-
 }  // namespace
 
 net::Response text_reply(int status, std::string body) {
@@ -44,7 +38,7 @@ Context context_of(const net::RequestHead& head, const Principal& principal,
   context.principal = principal;
   context.region = settings.regions.empty() ? "" : settings.regions.front();
   context.now = now;
-  context.source_ip = address_of(head.peer);
+  context.source_ip = head.peer_address();
   context.secure = head.tls;
   context.user_agent = head.headers.get("user-agent");
   return context;

@@ -29,13 +29,6 @@ constexpr size_t kEnumValuesMax = 30;   // larger sets are not shown whole
 constexpr size_t kEnumValuesShown = 3;  // of larger sets
 constexpr size_t kNearTextMax = 64;     // bytes of a value that are compared with the set
 
-// The length in characters, which the models' constraints count.
-size_t characters(std::string_view text) {
-  size_t count = 0;
-  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  return count;
-}
-
 std::string number_text(double value) { return double_text(value); }
 
 }  // namespace
@@ -161,7 +154,7 @@ class Constraints::Check {
     std::vector<std::string> out;
     if (shape.kind == ShapeKind::string || shape.kind == ShapeKind::blob) {
       const std::string& text = *static_cast<const std::string*>(value);
-      length(shape, shape.kind == ShapeKind::blob ? text.size() : characters(text), out);
+      length(shape, shape.kind == ShapeKind::blob ? text.size() : count_characters(text), out);
       if (!shape.pattern.empty() &&
           !constraints_.patterns_[shape.pattern_index].matches(shape.pattern, text))
         out.push_back("Member must satisfy regular expression pattern: " +

@@ -138,4 +138,16 @@ class [[nodiscard]] Outcome {
 // The output of a function that returns only success or failure.
 struct Done {};
 
+// Convert the error of a result by a function of the service.
+template <class T>
+Outcome<T> with_failure(Failure (*failure_for)(const Error&), Result<T> result) {
+  if (!result) return failure_for(result.error());
+  return *std::move(result);
+}
+inline Outcome<Done> with_failure(Failure (*failure_for)(const Error&),
+                                  const Result<void>& result) {
+  if (!result) return failure_for(result.error());
+  return Done{};
+}
+
 }  // namespace trainyard::api

@@ -223,12 +223,7 @@ Outcome<std::string> checksum_name(std::string_view s3_name) {
                          " is not implemented; CRC32, CRC32C, CRC64NVME, SHA1 and SHA256 are");
 }
 
-std::string s3_checksum_name(std::string_view name) {
-  std::string upper(name);
-  for (char& c : upper)
-    if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
-  return upper;
-}
+std::string s3_checksum_name(std::string_view name) { return to_upper(name); }
 
 std::string checksum_type_of(const std::map<std::string, std::string>& checksums) {
   for (const auto& [algorithm, base64] : checksums)

@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "base/json.hpp"
+#include "base/text.hpp"
 #include "control/control.hpp"
 #include "domain/status_message.hpp"
 #include "protocol/json.hpp"
@@ -87,8 +88,7 @@ std::string describe_stop(const domain::Job& job, Instant now) {
   const std::string last =
       others > 0 ? std::to_string(others) + " other host" + (others > 1 ? "s" : "") : names.back();
   if (others == 0) names.pop_back();
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  std::string text = join(names, ", ");
   text = "waiting for " + text + (text.empty() ? "" : " and ") + last + " to exit after ";
   const auto since = stops ? job.stop_requested : attempt->interrupted;
   const auto grace = stops ? job.stop_grace : std::optional(attempt->notice);

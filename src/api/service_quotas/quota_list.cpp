@@ -44,10 +44,7 @@ const Fixed kFixed[] = {
 }  // namespace
 
 std::string ServiceQuota::code() const {
-  std::string code = to_hex(bytes_of(sha256(service + "/" + name))).substr(0, kCodeLetters);
-  for (char& c : code)
-    if (c >= 'a') c = char(c - 'a' + 'A');
-  return "L-" + code;
+  return "L-" + to_upper(to_hex(bytes_of(sha256(service + "/" + name))).substr(0, kCodeLetters));
 }
 
 const std::vector<QuotaService>& quota_services() {

@@ -33,17 +33,6 @@ Outcome<notify::Notifications*> notifications_of(const Services& services);
 // Converts an error of notify to SNS's failure.
 Failure failure_for(const Error& error);
 
-// Converts the error of a result of notify.
-template <class T>
-Outcome<T> with_service_error(Result<T> result) {
-  if (!result) return failure_for(result.error());
-  return *std::move(result);
-}
-inline Outcome<Done> with_service_error(Result<void> result) {
-  if (!result) return failure_for(result.error());
-  return Done{};
-}
-
 // Checks that an ARN names a topic of this account and region. Errors: InvalidParameter.
 Outcome<Done> check_topic_arn(const Context& context, const std::string& arn);
 

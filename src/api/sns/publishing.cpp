@@ -118,7 +118,7 @@ Outcome<aws::PublishResponse> publish(Notifications& all, const Context& context
   std::vector<Message> messages;
   messages.push_back(
       TRY(message_of(*in.message, in.subject, in.message_structure, in.message_attributes)));
-  const auto ids = TRY(with_service_error(all.publish(topic, std::move(messages))));
+  const auto ids = TRY(with_failure(failure_for, all.publish(topic, std::move(messages))));
   return aws::PublishResponse{.message_id = ids.front()};
 }
 
@@ -179,7 +179,7 @@ Outcome<aws::PublishBatchResponse> publish_batch(Notifications& all, const Conte
     out.failed->push_back(
         {.id = *each.id, .code = failure.code, .message = failure.message, .sender_fault = true});
   }
-  const auto ids = TRY(with_service_error(all.publish(*in.topic_arn, std::move(messages))));
+  const auto ids = TRY(with_failure(failure_for, all.publish(*in.topic_arn, std::move(messages))));
   for (size_t i = 0; i < ids.size(); ++i)
     out.successful->push_back({.id = accepted[i], .message_id = ids[i]});
   return out;

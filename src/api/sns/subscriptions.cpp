@@ -100,7 +100,7 @@ Outcome<aws::SubscribeResponse> subscribe(Notifications& all, const Context& con
   wanted.creator = context.principal.name;
   if (in.attributes)
     for (const auto& [name, value] : *in.attributes) TRY(set_attribute(wanted, name, value));
-  const Subscription made = TRY(with_service_error(all.subscribe(std::move(wanted))));
+  const Subscription made = TRY(with_failure(failure_for, all.subscribe(std::move(wanted))));
   const bool shown = made.confirmed || in.return_subscription_arn.value_or(false);
   return aws::SubscribeResponse{.subscription_arn = shown ? made.arn : std::string(kPendingShown)};
 }
@@ -113,7 +113,7 @@ Outcome<aws::ConfirmSubscriptionResponse> confirm(Notifications& all, const Cont
           ? TRY(read_bool("AuthenticateOnUnsubscribe", *in.authenticate_on_unsubscribe))
           : false;
   const Subscription found =
-      TRY(with_service_error(all.confirm(*in.topic_arn, *in.token, authenticate)));
+      TRY(with_failure(failure_for, all.confirm(*in.topic_arn, *in.token, authenticate)));
   return aws::ConfirmSubscriptionResponse{.subscription_arn = found.arn};
 }
 
@@ -185,7 +185,7 @@ Outcome<aws::Nothing> change(Notifications& all, const aws::SetSubscriptionAttri
 Outcome<aws::Nothing> unsubscribe(Notifications& all, const aws::UnsubscribeInput& in) {
   if (split(*in.subscription_arn, ':').size() != 7)
     return sns_invalid("SubscriptionArn Reason: An ARN must have at least 6 elements");
-  TRY(with_service_error(all.unsubscribe(*in.subscription_arn)));
+  TRY(with_failure(failure_for, all.unsubscribe(*in.subscription_arn)));
   return aws::Nothing{};
 }
 

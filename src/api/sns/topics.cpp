@@ -80,7 +80,7 @@ Outcome<aws::CreateTopicResponse> create(Notifications& all, const Context& cont
       topic.attributes[name] = value;
     }
   if (in.tags) topic.tags = TRY(tags_of(*in.tags, {}));
-  const Topic made = TRY(with_service_error(all.create_topic(std::move(topic))));
+  const Topic made = TRY(with_failure(failure_for, all.create_topic(std::move(topic))));
   return aws::CreateTopicResponse{.topic_arn = made.arn};
 }
 
@@ -150,7 +150,7 @@ Outcome<aws::Nothing> set_attribute(Notifications& all, const Context& context,
   TRY(check_topic_arn(context, *in.topic_arn));
   const std::string value = in.attribute_value.value_or("");
   TRY(check_attribute(*in.attribute_name, value));
-  TRY(with_service_error(all.change_topic(*in.topic_arn, [&](Topic& topic) {
+  TRY(with_failure(failure_for, all.change_topic(*in.topic_arn, [&](Topic& topic) {
     if (value.empty())
       topic.attributes.erase(*in.attribute_name);
     else
@@ -172,14 +172,14 @@ Outcome<std::shared_ptr<const notify::Catalogue>> catalogue_with(const Notificat
 Outcome<aws::TagResourceResponse> tag(Notifications& all, const aws::TagResourceRequest& in) {
   const auto catalogue = TRY(catalogue_with(all, *in.resource_arn));
   const auto tags = TRY(tags_of(*in.tags, catalogue->topic(*in.resource_arn)->tags));
-  TRY(with_service_error(
-      all.change_topic(*in.resource_arn, [&](Topic& topic) { topic.tags = tags; })));
+  TRY(with_failure(failure_for,
+                   all.change_topic(*in.resource_arn, [&](Topic& topic) { topic.tags = tags; })));
   return aws::TagResourceResponse{};
 }
 
 Outcome<aws::UntagResourceResponse> untag(Notifications& all, const aws::UntagResourceRequest& in) {
   TRY(catalogue_with(all, *in.resource_arn));
-  TRY(with_service_error(all.change_topic(*in.resource_arn, [&](Topic& topic) {
+  TRY(with_failure(failure_for, all.change_topic(*in.resource_arn, [&](Topic& topic) {
     for (const auto& key : *in.tag_keys) topic.tags.erase(key);
   })));
   return aws::UntagResourceResponse{};
@@ -201,12 +201,12 @@ void add_topics(OperationTable& table, const Settings&, const Services& services
       [&services](const Context& context, const auto& in) -> Outcome<aws::CreateTopicResponse> {
         return create(*TRY(notifications_of(services)), context, in);
       });
-  table.add<aws::DeleteTopic>(
-      [&services](const Context& context, const auto& in) -> Outcome<aws::Nothing> {
-        TRY(check_topic_arn(context, *in.topic_arn));
-        TRY(with_service_error(TRY(notifications_of(services))->delete_topic(*in.topic_arn)));
-        return aws::Nothing{};
-      });
+  table.add<aws::DeleteTopic>([&services](const Context& context,
+                                          const auto& in) -> Outcome<aws::Nothing> {
+    TRY(check_topic_arn(context, *in.topic_arn));
+    TRY(with_failure(failure_for, TRY(notifications_of(services))->delete_topic(*in.topic_arn)));
+    return aws::Nothing{};
+  });
   table.add<aws::ListTopics>(
       [&services](const Context& context, const auto& in) -> Outcome<aws::ListTopicsResponse> {
         return list(*TRY(notifications_of(services)), context, in);

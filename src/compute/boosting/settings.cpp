@@ -392,9 +392,7 @@ Result<bool> read_value(const Given& given, const std::string& name, const std::
   } else if (name == "updater") {
     const auto values = TRY(comma_list(text).in("Hyperparameter updater"));
     TRY(check_updaters(given, values));
-    std::string list;
-    for (const auto& each : values) list += (list.empty() ? "" : ",") + each;
-    parameters[name] = list;
+    parameters[name] = join(values, ",");
   } else if (name == "monotone_constraints") {
     parameters[name] = TRY(check_monotone(text));
   } else if (name == "interaction_constraints") {

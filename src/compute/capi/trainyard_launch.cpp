@@ -1,6 +1,6 @@
 #include "capi/trainyard_launch.h"
+#include "capi/process_environment.hpp"
 
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -24,13 +24,8 @@ struct OwnedLaunch {
   std::string rendezvous;
 };
 
-std::optional<std::string> variable_of_process(std::string_view name) {
-  const char* value = std::getenv(std::string(name).c_str());
-  return value ? std::optional<std::string>(value) : std::nullopt;
-}
-
 collectives::Variables variables_of(const char* const* variables) {
-  if (!variables) return variable_of_process;
+  if (!variables) return capi::variable_of_process;
   return [variables](std::string_view name) -> std::optional<std::string> {
     for (const char* const* each = variables; *each; ++each) {
       const std::string_view text = *each;
@@ -68,7 +63,7 @@ Result<collectives::Launch> capi::read_launch(const trainyard_launch_source& sou
 }
 
 collectives::ActivityFile capi::activity_of_process() {
-  auto connection = collectives::read_connection(variable_of_process);
+  auto connection = collectives::read_connection(capi::variable_of_process);
   return connection ? std::move(connection->activity) : collectives::ActivityFile{};
 }
 

@@ -71,7 +71,7 @@ class Member::Impl {
       const MutexLock lock(mutex_);
       stopping_ = true;
     }
-    wake();
+    wake(wake_);
     thread_.join();
   }
 
@@ -85,7 +85,7 @@ class Member::Impl {
     lost_.clear();
     outgoing_messages_.emplace_back(messages::Came{
         {options_.name, options_.host, {own_address_, port}, options_.wanted_rank, complaint}});
-    wake();
+    wake(wake_);
     received_.wait_for(lock, at_most, [this]() REQUIRES(mutex_) { return assignment_ || end_; });
     if (end_) return *end_;
     if (!assignment_)
@@ -132,26 +132,20 @@ class Member::Impl {
     MutexLock lock(mutex_);
     if (end_) return;
     outgoing_messages_.emplace_back(messages::Done{});
-    wake();
+    wake(wake_);
     received_.wait_for(lock, kLeaveMax, [this]() REQUIRES(mutex_) {
       return (outgoing_messages_.empty() && all_sent_) || end_;
     });
   }
 
  private:
-  void wake() {
-    const uint64_t one = 1;
-    (void)!::write(wake_.descriptor(), &one, sizeof one);
-  }
-
   void run() {
     for (;;) {
       pollfd events[] = {
           {wake_.descriptor(), POLLIN, 0},
           {wire_.descriptor(), short(POLLIN | (wire_.wants_to_write() ? POLLOUT : 0)), 0}};
       (void)::poll(events, 2, int(kCheckInterval.count()));
-      uint64_t count = 0;
-      (void)!::read(wake_.descriptor(), &count, sizeof count);
+      clear(wake_);
       auto messages = wire_.exchange();
       const MutexLock lock(mutex_);
       if (stopping_) return;

@@ -46,7 +46,7 @@ class Service::Impl {
 
   ~Impl() {
     stopping_ = true;
-    wake();
+    wake(wake_);
     thread_.join();
   }
 
@@ -57,7 +57,7 @@ class Service::Impl {
       const MutexLock lock(mutex_);
       events_.push_back(std::move(event));
     }
-    wake();
+    wake(wake_);
   }
 
   std::optional<News> next(Duration at_most) {
@@ -82,11 +82,6 @@ class Service::Impl {
     bool closing = false;           // closes after the last message was sent
     bool broken = false;
   };
-
-  void wake() {
-    const uint64_t one = 1;
-    (void)!::write(wake_.descriptor(), &one, sizeof one);
-  }
 
   void run() {
     while (!stopping_) {
@@ -120,8 +115,7 @@ class Service::Impl {
       events.push_back(
           {each.wire.descriptor(), short(POLLIN | (each.wire.wants_to_write() ? POLLOUT : 0)), 0});
     (void)::poll(events.data(), events.size(), int(kDeadlineCheckInterval.count()));
-    uint64_t count = 0;
-    (void)!::read(wake_.descriptor(), &count, sizeof count);
+    clear(wake_);
   }
 
   size_t unauthenticated() const {

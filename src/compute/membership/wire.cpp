@@ -23,6 +23,16 @@ Error out_of_order(const collectives::FrameHeader& header, const std::string& ex
 
 }  // namespace
 
+void wake(const collectives::Socket& event) {
+  const uint64_t one = 1;
+  (void)!::write(event.descriptor(), &one, sizeof one);
+}
+
+void clear(const collectives::Socket& event) {
+  uint64_t count = 0;
+  (void)!::read(event.descriptor(), &count, sizeof count);
+}
+
 Wire::Wire(collectives::Socket socket, std::string secret, Side side)
     : socket_(std::move(socket)), secret_("elastic " + secret), side_(side) {
   if (side_ == Side::member) send_hello();

@@ -20,6 +20,10 @@ namespace trainyard::membership {
 
 inline constexpr size_t kOutgoingBytesMax = 4 * kMessageBytesMax;
 
+// Make an eventfd readable, which wakes the thread that polls it, and clear that again.
+void wake(const collectives::Socket& event);
+void clear(const collectives::Socket& event);
+
 class Wire {
  public:
   enum class Side : uint8_t { service, member };

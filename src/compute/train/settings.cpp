@@ -6,6 +6,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "contract/hyperparameters.hpp"
 #include "train/model.hpp"
 
 namespace trainyard::train {
@@ -132,23 +133,12 @@ const std::vector<Hyperparameter>& hyperparameters() {
   return table;
 }
 
-bool belongs_to_the_sdk(const std::string& name) {
-  return name.starts_with("sagemaker_") || name == "_tuning_objective_metric";
-}
-
-// Converts "\"adam\"" to adam; a text that is not a JSON string is returned unchanged.
-std::string without_quotes(const std::string& text) {
-  if (text.size() < 2 || text.front() != '"') return text;
-  const auto value = parse_json(text);
-  return value && value->is_string() ? value->get<std::string>() : text;
-}
-
 }  // namespace
 
 Result<Settings> parse_settings(const std::map<std::string, std::string>& given) {
   Settings settings;
   for (const auto& [name, text] : given) {
-    if (belongs_to_the_sdk(name)) continue;
+    if (contract::belongs_to_the_sdk(name)) continue;
     const Hyperparameter* known = nullptr;
     std::string names;
     for (const Hyperparameter& each : hyperparameters()) {
@@ -158,7 +148,7 @@ Result<Settings> parse_settings(const std::map<std::string, std::string>& given)
     if (!known)
       return invalid("unknown hyperparameter '" + shorten(name, 64) + "'; valid names are " +
                      names);
-    TRY(known->read(settings, without_quotes(text)).in("hyperparameter " + name));
+    TRY(known->read(settings, contract::without_quotes(text)).in("hyperparameter " + name));
   }
   if ((settings.shift > 0 || settings.rotate > 0) && settings.image_width == 0) {
     return invalid("hyperparameters shift and rotate need image_width: they apply to images only");

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <set>
 #include <utility>
 
 #include "base/check.hpp"
 #include "base/fnv.hpp"
 #include "base/text.hpp"
+#include "contract/log_line.hpp"
 #include "train/image.hpp"
 
 namespace trainyard::train {
@@ -16,13 +16,6 @@ namespace {
 
 // Further sums, in the same allreduce as the gradient: one message instead of two.
 enum Extra : size_t { kLoss, kCorrect, kStops, kExtras };
-
-template <class... Arguments>
-std::string format(const char* pattern, Arguments... arguments) {
-  char text[512];
-  std::snprintf(text, sizeof text, pattern, arguments...);
-  return text;
-}
 
 }  // namespace
 
@@ -76,29 +69,31 @@ Trainer::Trainer(Settings settings, Rows rows, collectives::Group& group, Clock&
 void Trainer::print_begin() {
   std::string where;
   if (settings_.regions.any()) {
-    where = format(" region=%lld regions=%lld region_steps=%lld", (long long)settings_.regions.own,
-                   (long long)settings_.regions.all(), (long long)settings_.regions.steps);
+    where = contract::format_line(
+        " region=%lld regions=%lld region_steps=%lld", (long long)settings_.regions.own,
+        (long long)settings_.regions.all(), (long long)settings_.regions.steps);
   }
-  print_(
-      format("training inputs=%zu hidden=%zu classes=%zu parameters=%zu rows=%llu batch_size=%lld "
-             "ranks=%d%s",
-             model_.shape.inputs, model_.shape.hidden, model_.shape.classes,
-             model_.shape.parameters(), (unsigned long long)rows_.all(),
-             (long long)settings_.batch_size, group_.size(), where.c_str()));
+  print_(contract::format_line(
+      "training inputs=%zu hidden=%zu classes=%zu parameters=%zu rows=%llu batch_size=%lld "
+      "ranks=%d%s",
+      model_.shape.inputs, model_.shape.hidden, model_.shape.classes, model_.shape.parameters(),
+      (unsigned long long)rows_.all(), (long long)settings_.batch_size, group_.size(),
+      where.c_str()));
 }
 
 Result<void> Trainer::print_epoch(int64_t epoch, const Progress& progress) {
   if (!std::isfinite(progress.loss)) {
-    return invalid(
-        format("the loss is NaN or infinite after epoch %lld: try a smaller learning_rate",
-               (long long)epoch));
+    return invalid(contract::format_line(
+        "the loss is NaN or infinite after epoch %lld: try a smaller learning_rate",
+        (long long)epoch));
   }
   const double seconds =
       std::max(std::chrono::duration<double>(clock_.monotonic() - progress.began).count(), 1e-9);
   if (group_.rank() == 0) {
-    print_(format("epoch=%lld step=%lld train_loss=%.4f train_accuracy=%.4f images_per_second=%.0f",
-                  (long long)epoch, (long long)steps_done_, progress.loss / progress.rows,
-                  progress.correct / progress.rows, progress.rows / seconds));
+    print_(contract::format_line(
+        "epoch=%lld step=%lld train_loss=%.4f train_accuracy=%.4f images_per_second=%.0f",
+        (long long)epoch, (long long)steps_done_, progress.loss / progress.rows,
+        progress.correct / progress.rows, progress.rows / seconds));
   }
   return ok();
 }
@@ -125,7 +120,8 @@ Result<bool> Trainer::run(const std::atomic<bool>& stop) {
     if (!stopped && settings_.regions.any() && ends_round) stopped = TRY(average_regions());
   }
   if (stopped && group_.rank() == 0)
-    print_(format("stopped epoch=%lld step=%lld", (long long)epoch, (long long)steps_done_));
+    print_(contract::format_line("stopped epoch=%lld step=%lld", (long long)epoch,
+                                 (long long)steps_done_));
   TRY(compare_ranks());
   if (!stopped) TRY(leave_regions());
   return !stopped;
@@ -177,14 +173,14 @@ void Trainer::add_row(uint64_t row, int64_t epoch, std::span<double> gradient, P
 
 Result<void> Trainer::compare_ranks() {
   const uint64_t digest = fnv1a(std::as_bytes(std::span(model_.parameters)));
-  const std::string mine = format("%016llx", (unsigned long long)digest);
+  const std::string mine = contract::format_line("%016llx", (unsigned long long)digest);
   const auto all = TRY(group_.all_gather(mine));
   if (std::set<std::string>(all.begin(), all.end()).size() != 1) {
     return internal("the ranks hold different weights after the same steps");
   }
   if (group_.rank() == 0)
-    print_(format("trained step=%lld ranks=%d weights=%s the same on all ranks",
-                  (long long)steps_done_, group_.size(), mine.c_str()));
+    print_(contract::format_line("trained step=%lld ranks=%d weights=%s the same on all ranks",
+                                 (long long)steps_done_, group_.size(), mine.c_str()));
   return ok();
 }
 

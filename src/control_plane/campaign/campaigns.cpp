@@ -152,8 +152,7 @@ class FollowedCampaigns final : public Campaigns {
   }
   Result<void> check_region(const std::string& region) const {
     if (std::count(settings_.regions.begin(), settings_.regions.end(), region)) return {};
-    std::string known;
-    for (const auto& one : settings_.regions) known += (known.empty() ? "" : ", ") + one;
+    const std::string known = join(settings_.regions, ", ");
     return invalid("unknown region '" + shorten(region, 60) + "': this server's regions are " +
                    known);
   }

@@ -191,8 +191,7 @@ class PostgresCatalogue final : public Catalogue {
   }
 
   static Result<void> provide(PGconn* connection, const Provided& table) {
-    std::string columns;
-    for (const auto& column : table.columns) columns += (columns.empty() ? "" : ", ") + column;
+    std::string columns = join(table.columns, ", ");
     TRY(run(connection, "CREATE TEMP TABLE " + table.name + " (" + columns + ") ON COMMIT DROP"));
     const std::string insert = "INSERT INTO pg_temp." + table.name + " VALUES (" +
                                placeholders(table.columns.size()) + ")";

@@ -123,8 +123,7 @@ class TableReader {
   Result<void> result() && {
     for (const auto& [key, value] : json_.items()) {
       if (known_.contains(key)) continue;
-      std::string names;
-      for (const auto& one : known_) names += (names.empty() ? "" : ", ") + one;
+      const std::string names = join(known_, ", ");
       return invalid("unknown key '" + shorten(key, 60) + "'" +
                      (location_.empty() ? "" : " in [" + location_ + "]") +
                      "; known keys: " + names);

@@ -13,11 +13,6 @@ constexpr int kPageJobs = 100;
 constexpr size_t kPagesMax = 1'000;       // of one listing: more than kRowsMax with all its retries
 constexpr size_t kDescribedAtOnce = 100;  // as Batch
 
-std::string text_in(const Json& object, std::string_view name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 std::optional<double> number_in(const Json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end() || !found->is_number()) return {};
@@ -39,7 +34,7 @@ const Json& list_in(const Json& object, const char* name) {
 std::optional<double> cost_in(const Json& job) {
   const auto cost = job.find("Cost");
   if (cost == job.end() || !cost->is_object()) return {};
-  const auto amount = parse_double(text_in(*cost, "Amount"));
+  const auto amount = parse_double(string_or(*cost, "Amount"));
   return amount ? std::optional(*amount) : std::nullopt;
 }
 
@@ -48,9 +43,9 @@ bool is_ours(const Json& job, const char* member, const std::string& campaign_id
   if (campaign_id.empty()) return true;
   const auto tags = job.find(member);
   if (tags == job.end()) return false;
-  if (tags->is_object()) return text_in(*tags, kCampaignTag) == campaign_id;  // as Batch has them
+  if (tags->is_object()) return string_or(*tags, kCampaignTag) == campaign_id;  // as Batch has them
   return std::any_of(tags->begin(), tags->end(), [&](const Json& tag) {
-    return text_in(tag, "Key") == kCampaignTag && text_in(tag, "Value") == campaign_id;
+    return string_or(tag, "Key") == kCampaignTag && string_or(tag, "Value") == campaign_id;
   });
 }
 
@@ -90,8 +85,8 @@ Result<SeenJobs> look_at_training_jobs(client::Client& client, const Definition&
   Json question{{"NameContains", definition.name + "-"}, {"MaxResults", kPageJobs}};
   for (size_t page = 0; page < kPagesMax; ++page) {
     const Json answer = TRY(client.call(Service::trainyard, "ListJobs", question));
-    for (const Json& job : list_in(answer, "Jobs")) note(text_in(job, "Name"), job);
-    const std::string token = text_in(answer, "NextToken");
+    for (const Json& job : list_in(answer, "Jobs")) note(string_or(job, "Name"), job);
+    const std::string token = string_or(answer, "NextToken");
     if (token.empty()) return seen;
     question["NextToken"] = token;
   }
@@ -110,16 +105,17 @@ Result<Json> describe_batch_jobs(client::Client& client, const Json& ids) {
 Result<std::string> find_batch_job(client::Client& client, const Definition& definition,
                                    const std::string& campaign_id, const Row& row) {
   Json question{
-      {"jobQueue", text_in(row.request, "jobQueue")},
+      {"jobQueue", string_or(row.request, "jobQueue")},
       {"filters", {{{"name", "JOB_NAME"}, {"values", {job_name(definition.name, row)}}}}}};
   for (size_t page = 0; page < kPagesMax; ++page) {
     const Json answer = TRY(client.call(Service::batch, "ListJobs", question));
     Json ids = Json::array();
-    for (const Json& job : list_in(answer, "jobSummaryList")) ids.push_back(text_in(job, "jobId"));
+    for (const Json& job : list_in(answer, "jobSummaryList"))
+      ids.push_back(string_or(job, "jobId"));
     if (!ids.empty())
       for (const Json& job : TRY(describe_batch_jobs(client, ids)))
-        if (is_ours(job, "tags", campaign_id)) return text_in(job, "jobId");
-    const std::string token = text_in(answer, "nextToken");
+        if (is_ours(job, "tags", campaign_id)) return string_or(job, "jobId");
+    const std::string token = string_or(answer, "nextToken");
     if (token.empty()) return std::string();
     question["nextToken"] = token;
   }
@@ -142,7 +138,7 @@ Result<SeenJobs> look_at_batch_jobs(client::Client& client, const Definition& de
     Json ids = Json::array();
     for (; at != names.end() && ids.size() < kDescribedAtOnce; ++at) ids.push_back(at->first);
     for (const Json& job : TRY(describe_batch_jobs(client, ids))) {
-      const auto name = names.find(text_in(job, "jobId"));
+      const auto name = names.find(string_or(job, "jobId"));
       if (name != names.end()) seen[name->second] = seen_batch_job(job);
     }
   }
@@ -153,13 +149,13 @@ Result<SeenJobs> look_at_batch_jobs(client::Client& client, const Definition& de
 
 SeenJob seen_training_job(const Json& job) {
   SeenJob seen;
-  const std::string status = text_in(job, "Status");
+  const std::string status = string_or(job, "Status");
   if (status == "Completed") seen.end = SeenJob::End::completed;
   if (status == "Failed") seen.end = SeenJob::End::failed;
   if (status == "Stopped") seen.end = SeenJob::End::stopped;
-  seen.status = text_in(job, "SecondaryStatus");
-  seen.reason = text_in(job, "FailureReason");
-  if (seen.reason.empty()) seen.reason = text_in(job, "WaitReason");
+  seen.status = string_or(job, "SecondaryStatus");
+  seen.reason = string_or(job, "FailureReason");
+  if (seen.reason.empty()) seen.reason = string_or(job, "WaitReason");
   constexpr double kPerSecond = 1000;
   seen.started = instant_in(job, "TrainingStartTime", kPerSecond);
   seen.ended = instant_in(job, "TrainingEndTime", kPerSecond);
@@ -169,14 +165,14 @@ SeenJob seen_training_job(const Json& job) {
 
 SeenJob seen_batch_job(const Json& job) {
   SeenJob seen;
-  seen.id = text_in(job, "jobId");
-  seen.status = text_in(job, "status");
+  seen.id = string_or(job, "jobId");
+  seen.status = string_or(job, "status");
   if (seen.status == "SUCCEEDED") seen.end = SeenJob::End::completed;
   if (seen.status == "FAILED") seen.end = SeenJob::End::failed;
-  seen.reason = seen.end == SeenJob::End::completed ? "" : text_in(job, "statusReason");
+  seen.reason = seen.end == SeenJob::End::completed ? "" : string_or(job, "statusReason");
   if (const auto container = job.find("container");
       container != job.end() && container->is_object())
-    if (const auto why = text_in(*container, "reason");
+    if (const auto why = string_or(*container, "reason");
         !why.empty() && seen.end == SeenJob::End::failed)
       seen.reason += (seen.reason.empty() ? "" : ": ") + why;
   if (const auto nodes = job.find("nodeProperties"); nodes != job.end())
@@ -201,7 +197,7 @@ Result<std::string> submit(client::Client& client, const Definition& definition,
     request["jobName"] = name;
     if (Json* tags = tags_of(request, "tags", Json::object(), campaign_id))
       (*tags)[std::string(kCampaignTag)] = campaign_id;
-    return text_in(TRY(client.call(Service::batch, "SubmitJob", request)), "jobId");
+    return string_or(TRY(client.call(Service::batch, "SubmitJob", request)), "jobId");
   }
   request["TrainingJobName"] = name;
   if (Json* tags = tags_of(request, "Tags", Json::array(), campaign_id))
@@ -236,14 +232,14 @@ Result<Report> report_of(client::Client& client, const Definition& definition, c
 Report report_in(const Json& job, const ResultMetrics& result_metrics) {
   Report report;
   report.cost = cost_in(job);
-  report.failure = text_in(job, "FailureReason");
+  report.failure = string_or(job, "FailureReason");
   for (const Json& metric : list_in(job, "Metrics"))
     if (const auto value = number_in(metric, "Value"))
-      report.metrics[text_in(metric, "Name")] = *value;
+      report.metrics[string_or(metric, "Name")] = *value;
   const auto array = job.find("Array");
   if (array == job.end() || !array->is_object()) return report;
   for (const Json& metric : list_in(*array, "Metrics")) {
-    const std::string name = text_in(metric, "Name");
+    const std::string name = string_or(metric, "Name");
     const auto best = number_in(metric, result_metrics.highest ? "Highest" : "Lowest");
     if (!best) continue;
     report.metrics[name] = *best;
@@ -263,7 +259,7 @@ Result<RegionOffers> offers_of(client::Client& client) {
     offer.spot = number_in(type, "SpotPerHour");
     if (const auto total = number_in(type, "HostsTotal")) offer.hosts_total = int64_t(*total);
     if (const auto free = number_in(type, "HostsFree")) offer.hosts_free = int64_t(*free);
-    found.offers[text_in(type, "InstanceType")] = offer;
+    found.offers[string_or(type, "InstanceType")] = offer;
   }
   return found;
 }

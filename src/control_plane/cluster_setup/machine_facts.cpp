@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "cluster_setup/names.hpp"
 #include "cluster_setup/scripts.hpp"
@@ -21,10 +22,6 @@ Error unexpected(std::string_view line) {
                  "' in the inspection of a machine");
 }
 
-bool is_digest(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 std::optional<int64_t> number_within(std::string_view text, int64_t least, int64_t most) {
   const auto number = parse_int(text);
   return number && *number >= least && *number <= most ? std::optional(*number) : std::nullopt;
@@ -36,10 +33,6 @@ bool is_version(std::string_view text) {
     return std::string_view(".+-:~").find(c) != std::string_view::npos || (c >= '0' && c <= '9') ||
            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   });
-}
-
-bool is_name_of_ours(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 // Collects the facts of one inspection, line by line.
@@ -120,22 +113,22 @@ bool FactReader::add_software(std::string_view name, const std::vector<std::stri
     facts_.packages[std::string(words[0])] = words[1];
     return true;
   }
-  if (name == "file" && words.size() == 2 && is_digest(words[0]) && is_plain_path(words[1])) {
+  if (name == "file" && words.size() == 2 && is_hex_digest(words[0]) && is_plain_path(words[1])) {
     facts_.files[std::string(words[1])] = words[0];
     return true;
   }
-  if (name == "written" && words.size() == 3 && is_digest(words[0]) && is_plain_path(words[2]) &&
-      (words[1] == "-" || is_digest(words[1]))) {
+  if (name == "written" && words.size() == 3 && is_hex_digest(words[0]) &&
+      is_plain_path(words[2]) && (words[1] == "-" || is_hex_digest(words[1]))) {
     facts_.written[std::string(words[2])] = {
         std::string(words[0]), words[1] == "-" ? std::string() : std::string(words[1])};
     return true;
   }
-  if (name == "service" && words.size() == 2 && is_name_of_ours(all_services(), words[0])) {
+  if (name == "service" && words.size() == 2 && std::ranges::count(all_services(), words[0]) > 0) {
     facts_.services[std::string(words[0])] =
         words[1] == "running" ? ServiceState::running : ServiceState::stopped;
     return words[1] == "running" || words[1] == "stopped";
   }
-  if (name == "pending" && words.size() == 1 && is_name_of_ours(all_services(), words[0])) {
+  if (name == "pending" && words.size() == 1 && std::ranges::count(all_services(), words[0]) > 0) {
     facts_.pending.emplace_back(words[0]);
     return true;
   }

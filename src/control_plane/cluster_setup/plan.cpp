@@ -18,12 +18,6 @@ constexpr Duration kInstallAtMost = 20min;  // over a slow link
 constexpr Duration kDaemonAtMost = 90s;     // scripts.cpp waits up to 30 s for its answer
 constexpr Duration kNodeAtMost = 3min;      // likewise 60 s, and as long for cancelled jobs
 
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 template <class Map>
 const typename Map::mapped_type* find(const Map& map, const std::string& key) {
   const auto found = map.find(key);
@@ -184,7 +178,7 @@ Result<void> Planner::check_controller() const {
     const auto& own = facts(0).addresses;
     if (std::find(own.begin(), own.end(), wish_.controller_address) == own.end())
       return invalid("invalid --address '" + wish_.controller_address +
-                     "': the controller has the addresses " + join(own));
+                     "': the controller has the addresses " + join(own, ", "));
   }
   return {};
 }
@@ -350,7 +344,8 @@ void Planner::converge(size_t index) {
     return find(facts(index).packages, name) || (name == "slurmd" && !runs_jobs(index));
   });
   if (!wanted.empty())
-    add(Phase::packages, index, "install " + join(wanted), install_script(wanted), kInstallAtMost);
+    add(Phase::packages, index, "install " + join(wanted, ", "), install_script(wanted),
+        kInstallAtMost);
   const bool key_changes = plan_key(index);
   const bool files_change = plan_files(index);
   plan_programs(index);

@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 
 namespace trainyard::config {
 
@@ -30,8 +31,7 @@ Error Table::refused_element(const std::string& key, std::string_view element,
 Result<void> Table::nothing_else() const {
   for (const auto& [key, value] : value_.as_table()) {
     if (known_.contains(key)) continue;
-    std::string names;
-    for (const auto& each : known_) names += (names.empty() ? "" : ", ") + each;
+    const std::string names = join(known_, ", ");
     const std::vector<std::string> all(known_.begin(), known_.end());
     const std::string near = nearest(key, all);
     return invalid("unknown key '" + key + "'" + (location_.empty() ? "" : " in " + location_) +

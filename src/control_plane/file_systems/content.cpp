@@ -139,13 +139,9 @@ class Walk {
 using Visit = std::function<Result<void>(int, const std::string&, const struct stat&)>;
 Result<void> visit_directory(os::File opened, const std::string& path, Walk& walk,
                              const Visit& visit) {
-  const int descriptor = opened.release();
-  const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(descriptor));
-  if (!stream) {
-    const auto error = from_errno(path);
-    ::close(descriptor);
-    return error;
-  }
+  const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(opened.descriptor()));
+  if (!stream) return from_errno(path);
+  const int descriptor = opened.release();  // `stream` closes it
   TRY(walk.check());
   errno = 0;
   while (const dirent* entry = ::readdir(stream.get())) {

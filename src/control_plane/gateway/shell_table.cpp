@@ -131,8 +131,7 @@ Result<std::unique_ptr<Shell>> ShellTable::open(uint64_t link, const ShellOrder&
     state->number = ++last_;
     states_[state->number] = state;
   }
-  std::string command;
-  for (const auto& word : order.command) command += (command.empty() ? "" : " ") + word;
+  const std::string command = join(order.command, " ");
   log(Level::info, "gateway", "a shell is opened",
       {{"shell", std::to_string(state->number)},
        {"host", order.job.name + "/" + domain::host_name(order.host)},

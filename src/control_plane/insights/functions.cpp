@@ -64,11 +64,7 @@ Value call_lower(Arguments a, const CallContext&) {
   return a[0].nothing() ? Value() : Value::of_text(to_lower(a[0].text()));
 }
 Value call_upper(Arguments a, const CallContext&) {
-  if (a[0].nothing()) return {};
-  std::string text = a[0].text();
-  for (char& c : text)
-    if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
-  return Value::of_text(std::move(text));
+  return a[0].nothing() ? Value() : Value::of_text(to_upper(a[0].text()));
 }
 
 Value call_substr(Arguments a, const CallContext&) {

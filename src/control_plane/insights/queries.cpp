@@ -15,12 +15,6 @@ namespace {
 
 constexpr uint64_t kEventOverheadBytes = 26;  // as AWS counts
 
-std::string new_id(Random& random) {
-  const std::string hex = random.hex(16);
-  return hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-" + hex.substr(12, 4) + "-" +
-         hex.substr(16, 4) + "-" + hex.substr(20);
-}
-
 bool has_ended(QueryState state) {
   return state != QueryState::scheduled && state != QueryState::running;
 }
@@ -115,7 +109,7 @@ Result<std::string> Queries::start(QueryRequest request) {
   run->created = clock_.now();
   run->request = std::move(request);
   const MutexLock lock(mutex_);
-  run->id = new_id(random_);
+  run->id = random_.uuid();
   forget_locked();
   const std::string& principal = run->request.principal;
   size_t active = 0, all = 0;

@@ -116,4 +116,11 @@ inline Result<void> Launcher::grow(const std::string& kind, uint32_t) {
 inline Result<void> Launcher::shrink(const std::string&) { return {}; }
 inline Result<bool> Launcher::reuse_host(domain::AttemptId, const Gang&) { return false; }
 
+// Checks that this server may change the jobs of another scheduler. `why_not`: the reason, or "".
+// Errors: unavailable, with the reason.
+inline Result<void> check_writer(const std::string& why_not) {
+  if (!why_not.empty()) return unavailable(why_not);
+  return {};
+}
+
 }  // namespace trainyard::launch

@@ -80,9 +80,7 @@ Result<std::string> Exports::start(ExportRequest request) {
   for (const auto& each : tasks_)
     if (each->report.request.region == request.region && is_active(each->report.state))
       return exhausted("Resource limit exceeded.");
-  const std::string hex = random_.hex(16);
-  task->report.id = hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-" + hex.substr(12, 4) + "-" +
-                    hex.substr(16, 4) + "-" + hex.substr(20);
+  task->report.id = random_.uuid();
   task->report.request = std::move(request);
   task->report.created = clock_.now();
   task->report.message = "Task is pending";

@@ -19,12 +19,6 @@ constexpr std::string_view kWords[] = {"REPEAT", "LINEAR", "ASC", "DESC"};
 // Functions whose second argument may be the name of a statistic: SORT(METRICS(), AVG, DESC, 3).
 constexpr std::string_view kSortStatistics[] = {"AVG", "MIN", "MAX", "SUM", "LAST", "FIRST"};
 
-std::string to_upper(std::string_view text) {
-  std::string upper(text);
-  for (char& each : upper) each = char(std::toupper(static_cast<unsigned char>(each)));
-  return upper;
-}
-
 bool is_word(std::string_view upper) {
   return std::ranges::find(kWords, upper) != std::end(kWords) ||
          std::ranges::find(kSortStatistics, upper) != std::end(kSortStatistics);

@@ -69,10 +69,6 @@ Result<std::optional<int64_t>> group_id(Connection& connection, const std::strin
   return std::optional<int64_t>(statement.integer(0));
 }
 
-Error no_group(const std::string& group) {
-  return not_found("log group '" + group + "' does not exist", LogResource::group);
-}
-
 // Returns false if the group exists already.
 Result<bool> insert_group(Connection& connection, const std::string& region,
                           const std::string& group, Instant now) {
@@ -114,6 +110,10 @@ std::optional<std::string> after_prefix(std::string prefix) {
 }
 
 }  // namespace
+
+Error no_group(const std::string& group) {
+  return not_found("log group '" + group + "' does not exist", LogResource::group);
+}
 
 Result<std::unique_ptr<Catalogue>> Catalogue::open(const std::string& path,
                                                    const std::string& files) {

@@ -21,6 +21,9 @@
 
 namespace trainyard::observe {
 
+// Returns not_found, with the detail LogResource::group.
+Error no_group(const std::string& group);
+
 struct StreamSummary {
   uint64_t bytes = 0;
   std::optional<Instant> first_event;

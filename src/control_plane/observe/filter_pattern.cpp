@@ -96,11 +96,7 @@ struct FilterPattern::Condition {
     for (const Condition& part : parts) part.extract(document, values);
     std::vector<const Json*> found;
     if (!path.empty()) find(document, 0, found);
-    if (!found.empty()) values.emplace(selector, text_of(*found[0]));
-  }
-
-  static std::string text_of(const Json& value) {
-    return value.is_string() ? value.get<std::string>() : dump(value);
+    if (!found.empty()) values.emplace(selector, string_or_dump(*found[0]));
   }
 
   void find(const Json& value, size_t depth, std::vector<const Json*>& found) const {
@@ -438,7 +434,7 @@ std::optional<std::string> FilterSelector::find(
   std::vector<const Json*> found;
   path_->find(*document, 0, found);
   if (found.empty() || found[0]->is_null()) return {};
-  return Condition::text_of(*found[0]);
+  return string_or_dump(*found[0]);
 }
 
 }  // namespace trainyard::observe

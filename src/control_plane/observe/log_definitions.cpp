@@ -1,5 +1,6 @@
 #include "observe/log_definitions.hpp"
 
+#include "observe/catalogue.hpp"
 #include "observe/database.hpp"
 #include "observe/logs.hpp"
 
@@ -10,10 +11,6 @@ Result<bool> has_group(Connection& connection, const std::string& region,
                        const std::string& group) {
   auto statement = TRY(connection.prepare("SELECT 1 FROM groups WHERE region = ? AND name = ?"));
   return statement.bind_bytes(region).bind_bytes(group).step();
-}
-
-Error unknown_group(const std::string& group) {
-  return not_found("log group '" + group + "' does not exist", LogResource::group);
 }
 
 LogDefinition definition_at(const Statement& statement) {
@@ -48,7 +45,7 @@ class DefinitionTable final : public LogDefinitions {
                    size_t count_max) override {
     return database_.write([&](Connection& connection) -> Result<void> {
       if (!definition.group.empty() && !TRY(has_group(connection, region, definition.group)))
-        return unknown_group(definition.group);
+        return no_group(definition.group);
       // Counting reads each row of the group, so a replacement does without it.
       if (!TRY(has_definition(connection, region, kind, definition)) &&
           TRY(count_of(connection, region, kind, definition.group)) >= count_max)
@@ -68,7 +65,7 @@ class DefinitionTable final : public LogDefinitions {
   Result<void> remove(const std::string& region, DefinitionKind kind, const std::string& group,
                       const std::string& name) override {
     return database_.write([&](Connection& connection) -> Result<void> {
-      if (!group.empty() && !TRY(has_group(connection, region, group))) return unknown_group(group);
+      if (!group.empty() && !TRY(has_group(connection, region, group))) return no_group(group);
       auto statement = TRY(connection.prepare(
           "DELETE FROM definitions WHERE region = ? AND kind = ? AND group_name = ? AND name = ?"));
       TRY(statement.bind_bytes(region)
@@ -114,7 +111,7 @@ class DefinitionTable final : public LogDefinitions {
     std::vector<LogDefinition> found;
     TRY(database_.read([&](Connection& connection) -> Result<void> {
       if (group && !group->empty() && !TRY(has_group(connection, region, *group)))
-        return unknown_group(*group);
+        return no_group(*group);
       auto statement = TRY(connection.prepare(
           group ? "SELECT group_name, name, body, changed FROM definitions WHERE region = ? AND "
                   "kind = ? AND group_name = ? ORDER BY group_name, name"

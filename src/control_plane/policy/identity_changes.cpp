@@ -22,10 +22,6 @@ Error missing(EntityKind kind, std::string_view name) {
                    " cannot be found.");
 }
 
-Error quota(std::string_view name, size_t max) {
-  return exhausted("Cannot exceed quota for " + std::string(name) + ": " + std::to_string(max));
-}
-
 Error defined_in_config(std::string_view what, std::string_view name) {
   return denied(
       "The " + std::string(what) + " " + std::string(name) +
@@ -48,7 +44,7 @@ Result<void> check_new(const Identities::Table<T>& table, EntityKind kind, std::
                        size_t max) {
   if (taken(table, name))
     return conflict(capital(kind) + " with name " + std::string(name) + " already exists.");
-  if (table.size() >= max) return quota(capital(kind) + "sPerAccount", max);
+  if (table.size() >= max) return quota_reached(capital(kind) + "sPerAccount", max);
   return {};
 }
 
@@ -111,7 +107,8 @@ void forget_keys_of(Identities& identities, std::string_view user) {
 }
 
 Result<void> check_member(const User& user) {
-  if (user.groups.size() > kGroupsPerUserMax) return quota("GroupsPerUser", kGroupsPerUserMax);
+  if (user.groups.size() > kGroupsPerUserMax)
+    return quota_reached("GroupsPerUser", kGroupsPerUserMax);
   return {};
 }
 
@@ -131,6 +128,10 @@ PolicyUses uses(const Identities& identities, Find find) {
 }
 
 }  // namespace
+
+Error quota_reached(std::string_view name, size_t max) {
+  return exhausted("Cannot exceed quota for " + std::string(name) + ": " + std::to_string(max));
+}
 
 std::string_view to_string(EntityKind kind) {
   static constexpr EnumTable<EntityKind> kKinds{
@@ -362,7 +363,7 @@ Result<void> attach_policy(Identities& identities, EntityKind kind, std::string_
   return edit(identities, kind, name, [&](Entity& entity) -> Result<void> {
     if (std::ranges::find(entity.attached, arn) != entity.attached.end()) return {};
     if (entity.attached.size() >= kAttachedPoliciesMax)
-      return quota("PoliciesPer" + capital(kind), kAttachedPoliciesMax);
+      return quota_reached("PoliciesPer" + capital(kind), kAttachedPoliciesMax);
     entity.attached.push_back(arn);
     return {};
   });
@@ -401,7 +402,7 @@ Result<void> add_managed_policy(Identities& identities, VersionedPolicy policy) 
       return conflict("A policy called " + policy.name +
                       " already exists. Duplicate names are not allowed.");
   }
-  if (own >= kManagedPoliciesMax) return quota("PoliciesPerAccount", kManagedPoliciesMax);
+  if (own >= kManagedPoliciesMax) return quota_reached("PoliciesPerAccount", kManagedPoliciesMax);
   policy.tags = TRY(with_tags({}, policy.tags));
   identities.put(std::move(policy));
   return {};
@@ -534,7 +535,7 @@ Result<void> add_key(Identities& identities, AccessKey key) {
   if (identities.find_key(key.id))
     return conflict("The Access Key with id " + key.id + " already exists.");
   if (keys_of(identities, key.user).size() >= kKeysPerUserMax)
-    return quota("AccessKeysPerUser", kKeysPerUserMax);
+    return quota_reached("AccessKeysPerUser", kKeysPerUserMax);
   identities.put(std::move(key));
   return {};
 }

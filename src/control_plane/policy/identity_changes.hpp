@@ -34,6 +34,9 @@ inline constexpr size_t kEntityTagsMax = 50;
 enum class EntityKind { user, group, role };
 std::string_view to_string(EntityKind kind);  // "user", "group", "role"
 
+// Returns exhausted, with AWS's text.
+Error quota_reached(std::string_view name, size_t max);
+
 // -- lookups. Errors: not_found, with AWS's text
 Result<const Entity*> entity_of(const Identities& identities, EntityKind kind,
                                 std::string_view name);

@@ -6,14 +6,6 @@
 #include "policy/identity_changes.hpp"
 
 namespace trainyard::policy {
-namespace {
-
-Error quota_reached(std::string_view name, size_t max) {
-  return exhausted("Cannot exceed quota for " + std::string(name) + ": " + std::to_string(max));
-}
-
-}  // namespace
-
 Result<const InstanceProfile*> instance_profile_of(const Identities& identities,
                                                    std::string_view name) {
   const InstanceProfile* profile = identities.find_instance_profile(name);

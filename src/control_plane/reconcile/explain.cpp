@@ -59,11 +59,7 @@ class Explainer {
   }
 
  private:
-  const Job* find(JobNumber number) const {
-    const auto job = std::ranges::lower_bound(snapshot_.jobs, number, {},
-                                              [](const auto& each) { return each->number; });
-    return job != snapshot_.jobs.end() && (*job)->number == number ? job->get() : nullptr;
-  }
+  const Job* find(JobNumber number) const { return domain::find_job(snapshot_.jobs, number); }
 
   const Snapshot& snapshot_;
   const ExplainRights& rights_;

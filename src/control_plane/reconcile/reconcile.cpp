@@ -275,11 +275,7 @@ class Reconciler {
                      kChildrenAwaitingMax - open.dependent});
   }
 
-  const Job* job_of(JobNumber number) const {
-    const auto job = std::ranges::lower_bound(snapshot_.jobs, number, {},
-                                              [](const auto& each) { return each->number; });
-    return job != snapshot_.jobs.end() && (*job)->number == number ? job->get() : nullptr;
-  }
+  const Job* job_of(JobNumber number) const { return domain::find_job(snapshot_.jobs, number); }
 
   // Returns a job's state, with the cancellations of this decision, so that a long chain of
   // dependent jobs ends at once.
@@ -352,10 +348,8 @@ class Reconciler {
   void remove_orphans() {
     for (const launch::Agent& agent : snapshot_.agents) {
       if (!agent.unknown_on.empty()) continue;
-      const auto job = std::ranges::lower_bound(snapshot_.jobs, agent.attempt.job, {},
-                                                [](const auto& each) { return each->number; });
-      const bool known = job != snapshot_.jobs.end() && (*job)->number == agent.attempt.job &&
-                         (*job)->attempt() && (*job)->attempt()->number == agent.attempt.number;
+      const Job* job = job_of(agent.attempt.job);
+      const bool known = job && job->attempt() && job->attempt()->number == agent.attempt.number;
       if (!known) remove(agent.attempt);
     }
   }

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <set>
+#include <string>
+#include <string_view>
 
 #include "base/json.hpp"
 #include "base/random.hpp"
@@ -110,6 +113,35 @@ TEST(Text, Utf8) {
   EXPECT_EQ(shorten("gr\xc3\xbc\xc3\x9f Gott", 6), "gr...");
 }
 
+TEST(Text, CountsCodePoints) {
+  EXPECT_EQ(count_characters(""), 0u);
+  EXPECT_EQ(count_characters("gr\xc3\xbc\xc3\x9f"), 4u);
+}
+
+TEST(Text, JoinsTexts) {
+  EXPECT_EQ(join({}, ", "), "");
+  EXPECT_EQ(join({"a"}, ", "), "a");
+  EXPECT_EQ(join({"a", "", "b"}, ", "), "a, , b");
+  EXPECT_EQ(join(std::set<std::string_view>{"b", "a"}, ","), "a,b");
+}
+
+TEST(Text, ConvertsOnlyTheCaseOfAscii) {
+  EXPECT_EQ(to_upper("az_Z{\xc3\xa4"), "AZ_Z{\xc3\xa4");
+  EXPECT_EQ(to_lower("AZ_z[\xc3\x84"), "az_z[\xc3\x84");
+}
+
+TEST(Json, ReadsOptionalMembers) {
+  const Json object = *parse_json(R"({"a": "text", "b": 1.5, "c": null})");
+  EXPECT_EQ(string_or(object, "a"), "text");
+  EXPECT_EQ(string_or(object, "b"), "");
+  EXPECT_EQ(string_or(object, "d", "otherwise"), "otherwise");
+  EXPECT_EQ(string_or(Json("text"), "a"), "");
+  EXPECT_EQ(double_or(object, "b"), 1.5);
+  EXPECT_EQ(double_or(object, "a", 2), 2);
+  EXPECT_EQ(string_or_dump(object["a"]), "text");
+  EXPECT_EQ(string_or_dump(object["b"]), "1.5");
+}
+
 TEST(Json, ReportsFaultsAsErrors) {
   EXPECT_FALSE(parse_json("{"));
   EXPECT_FALSE(parse_json(std::string(200, '[') + std::string(200, ']')));
@@ -119,6 +151,16 @@ TEST(Json, ReportsFaultsAsErrors) {
   EXPECT_FALSE(int_at({{"a", uint64_t{1} << 63}}, "a")) << "it does not fit in 64 bits with a sign";
   EXPECT_EQ(string_at(object, "a").error().message, "'a' must be a string, not 1");
   EXPECT_EQ(string_at(object, "b").error().message, "'b' must be a string, but it is missing");
+}
+
+TEST(SeededRandom, GeneratesUuids) {
+  const std::string digits = SeededRandom(7).hex(16);
+  const std::string uuid = SeededRandom(7).uuid();
+  EXPECT_EQ(uuid.size(), 36u);
+  for (const size_t dash : {8, 13, 18, 23}) EXPECT_EQ(uuid[dash], '-');
+  std::string rest = uuid;
+  std::erase(rest, '-');
+  EXPECT_EQ(rest, digits);
 }
 
 TEST(SeededRandom, EqualSeedsGiveEqualBytes) {

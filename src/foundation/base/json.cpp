@@ -61,8 +61,22 @@ Result<bool> bool_at(const Json& object, std::string_view name) {
   return found->get<bool>();
 }
 
+std::string string_or(const Json& object, std::string_view name, std::string_view otherwise) {
+  const Json* found = member(object, name);
+  return found && found->is_string() ? found->get<std::string>() : std::string(otherwise);
+}
+
+double double_or(const Json& object, std::string_view name, double otherwise) {
+  const Json* found = member(object, name);
+  return found && found->is_number() ? found->get<double>() : otherwise;
+}
+
 std::string dump(const Json& value, int indent) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string string_or_dump(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : dump(value);
 }
 
 }  // namespace trainyard

@@ -23,7 +23,13 @@ Result<int64_t> int_at(const Json& object, std::string_view name);
 Result<double> double_at(const Json& object, std::string_view name);
 Result<bool> bool_at(const Json& object, std::string_view name);
 
+// Return the member `name` of `object`, or `otherwise` if it is absent or has another type.
+std::string string_or(const Json& object, std::string_view name, std::string_view otherwise = "");
+double double_or(const Json& object, std::string_view name, double otherwise = 0);
+
 // Formats a value as JSON text. Bytes that are not UTF-8 are replaced, so it never throws.
 std::string dump(const Json& value, int indent = -1);
+// Returns the content of a string, without quotes, or the JSON text of another value.
+std::string string_or_dump(const Json& value);
 
 }  // namespace trainyard

@@ -13,6 +13,12 @@ std::string Random::hex(size_t bytes) {
   return to_hex(raw);
 }
 
+std::string Random::uuid() {
+  const std::string digits = hex(16);
+  return digits.substr(0, 8) + "-" + digits.substr(8, 4) + "-" + digits.substr(12, 4) + "-" +
+         digits.substr(16, 4) + "-" + digits.substr(20);
+}
+
 SeededRandom::SeededRandom(uint64_t seed) {
   // SplitMix64 expands the seed to the state, as the authors of xoshiro recommend.
   for (auto& word : state_) {

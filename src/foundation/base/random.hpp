@@ -22,6 +22,8 @@ class Random {
   }
   // Returns `bytes` random bytes as lower-case hex, two digits per byte.
   std::string hex(size_t bytes);
+  // Returns 16 random bytes in the form of a UUID: 8, 4, 4, 4 and 12 hex digits.
+  std::string uuid();
 };
 
 // Generates bytes by xoshiro256** from one seed: equal seeds give equal bytes in every release.

@@ -84,6 +84,10 @@ std::string bytes_of(const Digest& digest) {
   return std::string(reinterpret_cast<const char*>(digest.data()), digest.size());
 }
 
+bool is_hex_digest(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 bool equal_in_constant_time(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned difference = 0;

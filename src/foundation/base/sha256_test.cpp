@@ -31,6 +31,13 @@ TEST(HmacSha256, MatchesPublishedVectors) {
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
+TEST(Digest, HasSixtyFourLowerCaseHexDigits) {
+  const std::string digest = to_hex_of(sha256(""));
+  EXPECT_TRUE(is_hex_digest(digest));
+  EXPECT_FALSE(is_hex_digest(digest.substr(1)));
+  EXPECT_FALSE(is_hex_digest("E" + digest.substr(1)));
+}
+
 TEST(Digest, ComparesWholeTexts) {
   EXPECT_TRUE(equal_in_constant_time("abc", "abc"));
   EXPECT_FALSE(equal_in_constant_time("abc", "abd"));

@@ -196,6 +196,13 @@ std::string to_lower(std::string_view text) {
   return lower;
 }
 
+std::string to_upper(std::string_view text) {
+  std::string upper(text);
+  for (char& c : upper)
+    if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
+  return upper;
+}
+
 bool equals_ignoring_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -226,6 +233,11 @@ std::string shorten(std::string_view text, size_t bytes_max) {
 }
 
 bool is_utf8(std::string_view text) { return utf8_end(text, 0) == text.size(); }
+
+size_t count_characters(std::string_view text) {
+  return size_t(
+      std::count_if(text.begin(), text.end(), [](char c) { return (uint8_t(c) & 0xc0) != 0x80; }));
+}
 
 std::string to_utf8(std::string_view bytes) {
   std::string text;

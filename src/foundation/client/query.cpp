@@ -11,10 +11,6 @@ namespace {
 constexpr std::string_view kItem = "member";
 constexpr std::string_view kEc2Item = "item";
 
-std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : dump(value);
-}
-
 // `item`: the name of the elements of lists.
 Json json_of(const XmlElement& element, std::string_view item) {
   if (element.children.empty()) return element.text;
@@ -35,7 +31,7 @@ Json json_of(const XmlElement& element, std::string_view item) {
 std::string query_body(std::string_view operation, std::string_view version, const Json& input) {
   std::string body = "Action=" + percent_encode(operation) + "&Version=" + percent_encode(version);
   const auto add = [&](const std::string& name, const Json& value) {
-    body += "&" + percent_encode(name) + "=" + percent_encode(text_of(value));
+    body += "&" + percent_encode(name) + "=" + percent_encode(string_or_dump(value));
   };
   for (const auto& [name, value] : input.items()) {
     if (!value.is_array()) {

@@ -171,6 +171,12 @@ std::map<std::string, std::string> plain_environment(const HostConfig& host,
   return variables;
 }
 
+std::string variable_of(const std::map<std::string, std::string>& variables,
+                        const std::string& name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? "" : found->second;
+}
+
 std::string failure_reason(std::string_view failure, int exit_code) {
   return std::string(kAlgorithmError) + failure_text(failure) +
          ", exit code: " + std::to_string(exit_code);

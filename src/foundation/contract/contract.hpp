@@ -107,6 +107,10 @@ Result<std::map<std::string, std::string>> read_hyperparameters(std::string_view
 // input_mode, distribution and record_wrapper.
 Result<std::vector<ChannelConfig>> read_channels(std::string_view json);
 
+// Returns the value of a variable of a container; "" if it is not set.
+std::string variable_of(const std::map<std::string, std::string>& variables,
+                        const std::string& name);
+
 // Returns the part of the failure file that is reported: its first kFailureCharactersMax
 // characters, as UTF-8, without surrounding blanks.
 std::string failure_text(std::string_view file);

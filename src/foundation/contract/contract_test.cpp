@@ -170,6 +170,16 @@ TEST(Contract, RejectsImpossibleSharesForEntry) {
   }
 }
 
+TEST(Contract, FindsVariables) {
+  EXPECT_EQ(variable_of({{"A", "1"}}, "A"), "1");
+  EXPECT_EQ(variable_of({{"A", "1"}}, "B"), "");
+}
+
+TEST(LogLine, IsFormattedAndCutOff) {
+  EXPECT_EQ(format_line("epoch %d: %.2f", 3, 0.5), "epoch 3: 0.50");
+  EXPECT_EQ(format_line("%s", std::string(600, 'x').c_str()), std::string(511, 'x'));
+}
+
 TEST(LogLine, HasTheFormatOfSageMaker) {
   EXPECT_EQ(log_line(*parse_iso8601("2026-11-27T09:45:01Z"), "Epoch[0] Train-accuracy=0.5"),
             "[11/27/2026 09:45:01 INFO 1] Epoch[0] Train-accuracy=0.5");

@@ -10,6 +10,17 @@ namespace {
 
 using std::optional;
 
+TEST(Job, IsFoundByItsNumber) {
+  std::vector<std::shared_ptr<const Job>> jobs;
+  for (const JobNumber number : {2, 5}) {
+    Job job;
+    job.number = number;
+    jobs.push_back(std::make_shared<const Job>(std::move(job)));
+  }
+  EXPECT_EQ(find_job(jobs, 5), jobs[1].get());
+  for (const JobNumber absent : {1, 3, 6}) EXPECT_EQ(find_job(jobs, absent), nullptr) << absent;
+}
+
 TEST(JobState, AllowsExactlyTheListedTransitions) {
   using S = JobState;
   const optional<S> no;

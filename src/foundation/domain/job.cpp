@@ -309,6 +309,12 @@ void Job::use_selected() {
   if (selected && *selected < spec.preferences.size()) spec.groups = {spec.preferences[*selected]};
 }
 
+const Job* find_job(const std::vector<std::shared_ptr<const Job>>& jobs, JobNumber number) {
+  const auto job =
+      std::ranges::lower_bound(jobs, number, {}, [](const auto& each) { return each->number; });
+  return job != jobs.end() && (*job)->number == number ? job->get() : nullptr;
+}
+
 bool same_hosts(const JobSpec& kept, const JobSpec& next) {
   const auto requested = [](const JobSpec& spec, const char* outer, const char* inner) {
     const auto found = spec.request.find(outer);

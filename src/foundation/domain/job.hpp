@@ -330,6 +330,9 @@ struct Job {
   Duration ran_of_max(Instant now) const;
 };
 
+// Returns the job with this number, or nullptr. Requires: `jobs` is ordered by number.
+const Job* find_job(const std::vector<std::shared_ptr<const Job>>& jobs, JobNumber number);
+
 // Returns true if a job with spec `next` may reuse the hosts of a job with spec `kept`.
 bool same_hosts(const JobSpec& kept, const JobSpec& next);
 

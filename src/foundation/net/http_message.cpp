@@ -65,6 +65,13 @@ std::string_view RequestHead::query() const {
   return mark == std::string::npos ? std::string_view() : std::string_view(target).substr(mark + 1);
 }
 
+std::string RequestHead::peer_address() const {
+  std::string_view address = std::string_view(peer).substr(0, peer.rfind(':'));
+  if (address.starts_with('[') && address.ends_with(']'))
+    address = address.substr(1, address.size() - 2);
+  return std::string(address);
+}
+
 std::string_view reason_of(int status) {
   static constexpr std::pair<int, std::string_view> kReasons[] = {
       {100, "Continue"},

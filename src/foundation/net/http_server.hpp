@@ -71,8 +71,9 @@ struct RequestHead {
   std::optional<uint64_t> content_length;
   std::any finding = {};  // the finding of choose(), in a type of the handler
 
-  std::string_view path() const;   // undecoded, before '?'
-  std::string_view query() const;  // undecoded, after '?'; "": none
+  std::string_view path() const;     // undecoded, before '?'
+  std::string_view query() const;    // undecoded, after '?'; "": none
+  std::string peer_address() const;  // without port and brackets: "127.0.0.1", "::1"
 };
 
 struct Request : RequestHead {

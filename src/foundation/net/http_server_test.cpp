@@ -55,6 +55,14 @@ TEST_F(Http, PassesTheHeadToTheHandler) {
   EXPECT_EQ(seen.headers.fields().at(2), std::pair(std::string("x-twice"), std::string("2")));
 }
 
+TEST(RequestHead, NamesThePeersAddress) {
+  RequestHead head;
+  head.peer = "127.0.0.1:51234";
+  EXPECT_EQ(head.peer_address(), "127.0.0.1");
+  head.peer = "[::1]:51234";
+  EXPECT_EQ(head.peer_address(), "::1");
+}
+
 TEST_F(Http, PipelinedRequestsAreAnsweredInOrder) {
   serve();
   RawClient client = this->client();

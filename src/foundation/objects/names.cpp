@@ -48,10 +48,6 @@ Result<void> check_bucket_name(std::string_view bucket) {
   return ok();
 }
 
-size_t characters_in(std::string_view text) {
-  return size_t(std::ranges::count_if(text, [](char c) { return (uint8_t(c) & 0xC0) != 0x80; }));
-}
-
 Result<void> check_key(std::string_view key) {
   if (key.empty()) return invalid("invalid key: it must have at least one byte");
   if (key.size() > kKeyBytesMax)
@@ -67,8 +63,8 @@ Result<void> check_key(std::string_view key) {
 Result<void> check_tags(const std::map<std::string, std::string>& tags, size_t tags_max) {
   if (tags.size() > tags_max) return invalid("invalid tags: more than " + std::to_string(tags_max));
   for (const auto& [name, value] : tags)
-    if (!is_utf8(name) || !is_utf8(value) || characters_in(name) > kTagKeyCharactersMax ||
-        characters_in(value) > kTagValueCharactersMax)
+    if (!is_utf8(name) || !is_utf8(value) || count_characters(name) > kTagKeyCharactersMax ||
+        count_characters(value) > kTagValueCharactersMax)
       return invalid("invalid tag " + in_quotes(name) + ": it must be UTF-8 of at most " +
                      std::to_string(kTagKeyCharactersMax) + " and " +
                      std::to_string(kTagValueCharactersMax) + " characters");

@@ -23,13 +23,6 @@ constexpr uint64_t kPartHeldBytesMax = 256
 // of a listing of uploads or parts: stops an endless one
 constexpr int kPagesMax = 100'000;
 
-std::string upper(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
-  return result;
-}
-
 Fields headers_of(const PutOptions& options) {
   Fields headers = {{"Content-Type", options.content_type}};
   for (const auto& [name, value] : options.headers) headers.emplace_back(name, value);
@@ -52,12 +45,12 @@ void add_condition(Fields& headers, bool only_if_absent, const std::string& only
 
 void add_checksums(Fields& headers, const std::map<std::string, std::string>& checksums) {
   for (const auto& [algorithm, base64] : checksums) {
-    headers.emplace_back("x-amz-sdk-checksum-algorithm", upper(algorithm));
+    headers.emplace_back("x-amz-sdk-checksum-algorithm", to_upper(algorithm));
     headers.emplace_back("x-amz-checksum-" + algorithm, base64);
   }
 }
 
-std::string element_of(const std::string& algorithm) { return "Checksum" + upper(algorithm); }
+std::string element_of(const std::string& algorithm) { return "Checksum" + to_upper(algorithm); }
 
 class S3 final : public Objects {
  public:
@@ -215,7 +208,7 @@ class S3 final : public Objects {
                    .query = {{"uploads", ""}},
                    .headers = headers_of(options)};
     for (const auto& [algorithm, value] : options.checksums) {
-      what.headers.emplace_back("x-amz-checksum-algorithm", upper(algorithm));
+      what.headers.emplace_back("x-amz-checksum-algorithm", to_upper(algorithm));
       what.headers.emplace_back(
           "x-amz-checksum-type",
           options.checksum_of_whole || algorithm == "crc64nvme" ? "FULL_OBJECT" : "COMPOSITE");

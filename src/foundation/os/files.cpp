@@ -57,30 +57,30 @@ std::pair<std::string, std::string> parent_and_name(std::string path) {
 
 // Opens a directory without following a link or entering a mount, even a bind mount of the same
 // file system, which has the same device number.
-int open_directory_beneath(int parent, const char* name) {
+File open_directory_beneath(int parent, const char* name) {
   open_how how = {};
   how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
   long descriptor;
   do descriptor = ::syscall(SYS_openat2, parent, name, &how, sizeof how);
   while (descriptor < 0 && errno == EINTR);
-  return int(descriptor);
+  return File(int(descriptor));
 }
 
 // Opens a directory to remove its entries. If its mode denies that to the owner, changes the mode.
-int open_for_removal(int parent, const char* name) {
-  const int descriptor = open_directory_beneath(parent, name);
-  if (descriptor >= 0) {
+File open_for_removal(int parent, const char* name) {
+  File opened = open_directory_beneath(parent, name);
+  if (opened) {
     struct stat status;
-    if (::fstat(descriptor, &status) == 0 && (status.st_mode & 0700) != 0700)
-      ::fchmod(descriptor, 0700);
-    return descriptor;
+    if (::fstat(opened.descriptor(), &status) == 0 && (status.st_mode & 0700) != 0700)
+      ::fchmod(opened.descriptor(), 0700);
+    return opened;
   }
-  if (errno != EACCES) return -1;
+  if (errno != EACCES) return {};
   const File handle(::openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!handle) return -1;
+  if (!handle) return {};
   const std::string itself = "/proc/self/fd/" + std::to_string(handle.descriptor());
-  if (::chmod(itself.c_str(), 0700) != 0) return errno = EACCES, -1;
+  if (::chmod(itself.c_str(), 0700) != 0) return errno = EACCES, File();
   return open_directory_beneath(parent, name);
 }
 
@@ -91,7 +91,7 @@ class TreeRemoval {
   TreeRemoval(int top, std::string path) : top_(top), path_(std::move(path)) {}
 
   std::optional<Error> run() {
-    empty_directory(::dup(top_), 1);
+    empty_directory(File(::dup(top_)), 1);
     return std::move(first_);
   }
 
@@ -104,15 +104,11 @@ class TreeRemoval {
     if (!first_) first_ = from_errno("removing " + path_);
   }
 
-  // Owns `descriptor` from now on.
-  void empty_directory(int descriptor, int depth) {
-    const std::unique_ptr<DIR, Closer> directory(descriptor < 0 ? nullptr
-                                                                : ::fdopendir(descriptor));
-    if (!directory) {
-      failed();
-      if (descriptor >= 0) ::close(descriptor);
-      return;
-    }
+  void empty_directory(File opened, int depth) {
+    const std::unique_ptr<DIR, Closer> directory(opened ? ::fdopendir(opened.descriptor())
+                                                        : nullptr);
+    if (!directory) return failed();
+    const int descriptor = opened.release();  // `directory` closes it
     // Reads the directory again after each pass that removed an entry, because a pass may miss
     // entries that are added or moved up meanwhile.
     bool progress = true;
@@ -136,14 +132,14 @@ class TreeRemoval {
       if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return true;
       if (errno != EISDIR) return failed(), false;
     }
-    const int descriptor = open_for_removal(parent, name.c_str());
-    if (descriptor < 0 && errno == ENOENT) return true;
-    if (descriptor < 0) return failed(), false;
+    File opened = open_for_removal(parent, name.c_str());
+    if (!opened && errno == ENOENT) return true;
+    if (!opened) return failed(), false;
     if (depth >= kOpenDirectoriesMax) {
-      ::close(descriptor);
+      opened.close();
       return move_up(parent, name);
     }
-    empty_directory(descriptor, depth + 1);
+    empty_directory(std::move(opened), depth + 1);
     if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
     return failed(), false;
   }
@@ -214,6 +210,14 @@ Result<std::string> read_file(const std::string& path, size_t bytes_max) {
   }
   bytes.resize(length);
   return bytes;
+}
+
+std::optional<int64_t> read_number(const std::string& path) {
+  constexpr size_t kBytesMax = 4096;  // what the kernel writes into one read of such a file
+  const auto text = read_file(path, kBytesMax);
+  if (!text) return {};
+  const auto number = parse_int(trim(*text));
+  return number ? std::optional(*number) : std::nullopt;
 }
 
 Result<void> write_file_durably(const std::string& path, std::string_view bytes, unsigned mode) {

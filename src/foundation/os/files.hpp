@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,9 @@ class File {
 // Reads a regular file, which includes files of /proc. Never blocks: for a pipe or a device it
 // fails with `invalid`. For a file larger than bytes_max it fails with `exhausted`.
 Result<std::string> read_file(const std::string& path, size_t bytes_max = 64 << 20);
+// Reads a file that is one whole number, as those of /proc, /sys and control groups are. Returns
+// nothing if it cannot be read or has another content.
+std::optional<int64_t> read_number(const std::string& path);
 // Writes a temporary file in the same directory, syncs it, renames it to `path` and syncs the
 // directory, so a reader sees either the whole old or the whole new content. The name of the
 // temporary file starts with kNeighbourPrefix. A crash may leave one, which may be removed when no

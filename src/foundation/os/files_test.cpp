@@ -81,6 +81,14 @@ TEST_F(FilesTest, ReadingHasALimitAndNeverBlocks) {
   EXPECT_EQ(read_file("/proc/self/status", 10).error().kind, Kind::exhausted);
 }
 
+TEST_F(FilesTest, ReadsNumbers) {
+  ASSERT_TRUE(write_file(at("number"), "17\n"));
+  EXPECT_EQ(read_number(at("number")), 17);
+  ASSERT_TRUE(write_file(at("text"), "max\n"));
+  EXPECT_FALSE(read_number(at("text")));
+  EXPECT_FALSE(read_number(at("absent")));
+}
+
 TEST_F(FilesTest, MakesMissingDirectories) {
   ASSERT_TRUE(make_directories(at("a/b/c"), 0700));
   ASSERT_TRUE(make_directories(at("a/b/c/"), 0700));

@@ -7,20 +7,16 @@
 
 namespace trainyard::os {
 
-Notifier::Notifier() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-
-Notifier::~Notifier() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
+Notifier::Notifier() : file_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 void Notifier::notify() {
   const uint64_t one = 1;
-  (void)!::write(descriptor_, &one, sizeof one);
+  (void)!::write(descriptor(), &one, sizeof one);
 }
 
 void Notifier::clear() {
   uint64_t count;
-  (void)!::read(descriptor_, &count, sizeof count);
+  (void)!::read(descriptor(), &count, sizeof count);
 }
 
 }  // namespace trainyard::os

@@ -4,20 +4,20 @@
 // no descriptor was free, notify() has no effect, and the waiting thread wakes at its timeout.
 #pragma once
 
+#include "os/files.hpp"
+
 namespace trainyard::os {
 
 class Notifier {
  public:
   Notifier();
-  ~Notifier();
-  Notifier(const Notifier&) = delete;
   void notify();
   // Returns a descriptor that is readable after notify(), until clear().
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return file_.descriptor(); }
   void clear();
 
  private:
-  int descriptor_;
+  const File file_;
 };
 
 }  // namespace trainyard::os

@@ -71,7 +71,7 @@ class CredentialsHandler final : public net::Handler {
 class OpenEndpoints final : public Endpoints {
  public:
   OpenEndpoints(const wire::Order& order, const JobKeys& keys, Random& random)
-      : path_("/v2/credentials/" + uuid(random)),
+      : path_("/v2/credentials/" + random.uuid()),
         token_(random.hex(32)),
         handler_(keys, path_, token_, order.spec.role_arn) {}
   ~OpenEndpoints() override {
@@ -110,12 +110,6 @@ class OpenEndpoints final : public Endpoints {
   const contract::EndpointConfig& config() const override { return config_; }
 
  private:
-  static std::string uuid(Random& random) {
-    std::string text = random.hex(16);
-    for (const size_t dash : {8, 13, 18, 23}) text.insert(dash, "-");
-    return text;
-  }
-
   Result<void> serve_credentials(os::File listener) {
     net::HttpSettings settings;
     settings.io_threads = 1;

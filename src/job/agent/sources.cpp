@@ -31,11 +31,6 @@ std::string hyperparameter(const domain::JobSpec& spec, const std::string& name)
   return value && value->is_string() ? value->get<std::string>() : found->second;
 }
 
-std::string variable(const std::map<std::string, std::string>& variables, const std::string& name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
-
 Result<void> write_all(const os::File& file, std::span<const char> bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file.descriptor(), bytes.data(), bytes.size());
@@ -103,15 +98,15 @@ bool runs_script(const domain::JobSpec& spec, const domain::Image& image, const 
                  bool image_has_train) {
   if (!spec.entrypoint.empty() || !spec.arguments.empty()) return false;
   const bool named = !hyperparameter(spec, "sagemaker_program").empty() ||
-                     !variable(spec.environment, "SAGEMAKER_PROGRAM").empty() ||
-                     !variable(ready.environment, "SAGEMAKER_PROGRAM").empty();
+                     !contract::variable_of(spec.environment, "SAGEMAKER_PROGRAM").empty() ||
+                     !contract::variable_of(ready.environment, "SAGEMAKER_PROGRAM").empty();
   if (!named) return false;
   return image.kind == domain::Image::Kind::machine ? ready.entrypoint.empty() : !image_has_train;
 }
 
 std::string source_archive(const domain::JobSpec& spec) {
   std::string place = hyperparameter(spec, "sagemaker_submit_directory");
-  if (place.empty()) place = variable(spec.environment, "SAGEMAKER_SUBMIT_DIRECTORY");
+  if (place.empty()) place = contract::variable_of(spec.environment, "SAGEMAKER_SUBMIT_DIRECTORY");
   if (place.starts_with("s3://")) return place;
   const std::string data = std::string(contract::kBase) + "/input/data/";
   return place.starts_with(data) ? place.substr(contract::kBase.size() + 1) : "";

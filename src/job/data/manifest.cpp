@@ -58,7 +58,7 @@ Result<std::vector<Attribute>> read_augmented_line(std::string_view line,
     if (found == record.end())
       return invalid("attribute " + shorten(to_utf8(name), 300) + " not found");
     Attribute attribute;
-    attribute.text = found->is_string() ? found->get<std::string>() : dump(*found);
+    attribute.text = string_or_dump(*found);
     if (name.ends_with("-ref")) {
       auto from =
           TRY(objects::parse_s3_uri(attribute.text).in("attribute " + shorten(to_utf8(name), 300)));

@@ -23,13 +23,6 @@ std::string driver_field(std::string_view text, std::string_view name) {
   return "";
 }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
-    return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return text;
-}
-
 }  // namespace
 
 std::vector<int> parse_cpu_list(std::string_view text) {
@@ -58,7 +51,7 @@ std::vector<Gpu> find_gpus(const std::string& root) {
     const auto gpu = std::find_if(gpus.begin(), gpus.end(),
                                   [&](const Gpu& one) { return device && one.device == *device; });
     if (gpu == gpus.end()) continue;
-    gpu->bus = lower(bus);
+    gpu->bus = to_lower(bus);
     if (const auto near = os::read_file(
             root + "/sys/bus/pci/devices/" + gpu->bus + "/local_cpulist", kFileBytesMax))
       gpu->cpus = parse_cpu_list(*near);

@@ -8,6 +8,7 @@
 #include "base/ranks/variables.hpp"
 #include "base/text.hpp"
 #include "contract/aws_texts.hpp"
+#include "contract/contract.hpp"
 #include "entry/children.hpp"
 #include "entry/failure.hpp"
 #include "entry/gpus.hpp"
@@ -23,7 +24,7 @@ constexpr int kNoEntryCode = 255;  // ssh's code when it cannot connect
 int whole_number(const Variables& variables, std::string_view RankVariables::*name) {
   for (const RankVariables& names : kRankVariables) {
     if (!names.of_mpi) continue;
-    if (const auto number = parse_int(found_at(variables, std::string(names.*name))))
+    if (const auto number = parse_int(contract::variable_of(variables, std::string(names.*name))))
       return static_cast<int>(*number);
   }
   return 0;
@@ -92,7 +93,7 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
   Pin pin = pin_of_rank(ranks.local_rank, gpu_cpus, variables);
   for (const auto& [name, value] : pin.variables) command.variables[name] = value;
   command.cpus = std::move(pin.cpus);
-  const std::string host = found_at(variables, "SM_CURRENT_HOST");
+  const std::string host = contract::variable_of(variables, "SM_CURRENT_HOST");
   const auto report = [&](int code, const Printed& printed, const std::string& line) {
     Failure failure{host, rank, code, ""};
     if (entry)

@@ -13,6 +13,7 @@
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "contract/aws_texts.hpp"
+#include "contract/contract.hpp"
 #include "entry/coordinator.hpp"
 #include "entry/end_file.hpp"
 #include "entry/failure.hpp"
@@ -61,7 +62,7 @@ class HostRun {
         signals_(signals),
         time_(clock),
         random_(random),
-        rank_output_(found_at(variables_, kActivityVariable)),
+        rank_output_(contract::variable_of(variables_, kActivityVariable)),
         coordinator_(plan_.hosts) {}
 
   int run() {

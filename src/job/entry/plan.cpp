@@ -4,6 +4,7 @@
 
 #include "base/enum_table.hpp"
 #include "base/text.hpp"
+#include "contract/contract.hpp"
 
 namespace trainyard::entry {
 namespace {
@@ -337,12 +338,13 @@ Pin pin_of_rank(int local_rank, const std::vector<std::vector<int>>& gpu_cpus,
   Pin pin;
   if (gpu_cpus.empty()) return pin;
   const auto position = static_cast<size_t>(local_rank);
-  const std::string visible = found_at(variables, "CUDA_VISIBLE_DEVICES");
+  const std::string visible = contract::variable_of(variables, "CUDA_VISIBLE_DEVICES");
   const auto names = split(visible, ',');
   const std::string device = visible.empty() ? std::to_string(position % gpu_cpus.size())
                                              : std::string(trim(names[position % names.size()]));
-  if (found_at(variables, kPinVariable) == "1") pin.variables["CUDA_VISIBLE_DEVICES"] = device;
-  const std::string order = found_at(variables, kOrderVariable);
+  if (contract::variable_of(variables, kPinVariable) == "1")
+    pin.variables["CUDA_VISIBLE_DEVICES"] = device;
+  const std::string order = contract::variable_of(variables, kOrderVariable);
   if (order.empty()) pin.variables[kOrderVariable] = kBusOrder;
   // The NUMA nodes are unknown if the visible GPUs have another form or order.
   const auto number = parse_int(device);

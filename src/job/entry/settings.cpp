@@ -5,13 +5,9 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "contract/contract.hpp"
 
 namespace trainyard::entry {
-
-std::string found_at(const Variables& variables, const std::string& name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
 
 namespace {
 
@@ -42,11 +38,6 @@ constexpr std::array kDistributionFlags = {
     "sagemaker_multi_worker_mirrored_strategy_enabled",
     "sagemaker_torch_distributed_enabled",
 };
-
-std::string text_at(const Json& object, const char* name, const std::string& otherwise) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
-}
 
 Result<std::vector<std::string>> names_at(const Json& object, const char* name,
                                           std::string_view file) {
@@ -80,7 +71,7 @@ Result<std::vector<Group>> read_groups(const Json& resource_config) {
       return invalid("resourceconfig.json: an instance group must be an object");
     Group group;
     group.name = TRY(string_at(each, "instance_group_name").in(file));
-    group.instance_type = text_at(each, "instance_type", "");
+    group.instance_type = string_or(each, "instance_type", "");
     group.hosts = TRY(names_at(each, "hosts", file));
     groups.push_back(std::move(group));
   }
@@ -93,13 +84,6 @@ bool is_true(const Json& value) {
   if (value.is_number()) return value.get<double>() != 0;
   if (value.is_string()) return !value.get_ref<const std::string&>().empty();
   return !value.empty();
-}
-
-std::string in_capitals(std::string_view text) {
-  std::string capitals(text);
-  for (char& c : capitals)
-    if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
-  return capitals;
 }
 
 Result<void> sort_hyperparameters(const Json& all, Settings& settings, Values& of_sdk) {
@@ -279,22 +263,24 @@ Result<Settings> read_settings(const Found& found) {
     return value == of_sdk.end() ? "" : argument_text(value->second);
   };
 
-  settings.program = found_at(found.variables, "SAGEMAKER_PROGRAM");
+  settings.program = contract::variable_of(found.variables, "SAGEMAKER_PROGRAM");
   if (settings.program.empty()) settings.program = framework_setting("sagemaker_program");
   settings.module_dir = framework_setting("sagemaker_submit_directory");
   if (settings.module_dir.empty())
-    settings.module_dir = found_at(found.variables, "SAGEMAKER_SUBMIT_DIRECTORY");
+    settings.module_dir = contract::variable_of(found.variables, "SAGEMAKER_SUBMIT_DIRECTORY");
   if (settings.module_dir.empty()) settings.module_dir = settings.code_directory();
   settings.log_level = kInformation;
-  if (const auto level = found_at(found.variables, "SAGEMAKER_CONTAINER_LOG_LEVEL"); !level.empty())
+  if (const auto level = contract::variable_of(found.variables, "SAGEMAKER_CONTAINER_LOG_LEVEL");
+      !level.empty())
     settings.log_level = value_of(level);
   if (of_sdk.contains("sagemaker_container_log_level"))
     settings.log_level = of_sdk["sagemaker_container_log_level"];
-  settings.job_name = found_at(found.variables, "TRAINING_JOB_NAME");
+  settings.job_name = contract::variable_of(found.variables, "TRAINING_JOB_NAME");
   settings.sdk_job_name = framework_setting("sagemaker_job_name");
   settings.region = framework_setting("sagemaker_region");
-  if (settings.region.empty()) settings.region = found_at(found.variables, "AWS_REGION");
-  settings.framework_module = found_at(found.variables, "SAGEMAKER_TRAINING_MODULE");
+  if (settings.region.empty())
+    settings.region = contract::variable_of(found.variables, "AWS_REGION");
+  settings.framework_module = contract::variable_of(found.variables, "SAGEMAKER_TRAINING_MODULE");
 
   constexpr const char* file = "resourceconfig.json";
   const auto& resources = settings.resource_config;
@@ -302,9 +288,9 @@ Result<Settings> read_settings(const Found& found) {
   settings.hosts = TRY(names_at(resources, "hosts", file));
   if (std::ranges::find(settings.hosts, settings.current_host) == settings.hosts.end())
     return invalid("resourceconfig.json: current_host is not one of hosts");
-  settings.current_instance_type = text_at(resources, "current_instance_type", "local");
-  settings.current_group = text_at(resources, "current_group_name", "homogeneousCluster");
-  settings.network_interface = text_at(resources, "network_interface_name", "eth0");
+  settings.current_instance_type = string_or(resources, "current_instance_type", "local");
+  settings.current_group = string_or(resources, "current_group_name", "homogeneousCluster");
+  settings.network_interface = string_or(resources, "network_interface_name", "eth0");
   settings.groups = TRY(read_groups(resources));
   find_distribution(settings);
   return settings;
@@ -334,14 +320,14 @@ Variables script_variables(const Settings& settings, const Variables& present) {
     // A variable cannot contain NUL, and its name no equals sign.
     const std::string text = variable_text(value);
     if (name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) continue;
-    if (text.find('\0') == std::string::npos) variables["SM_" + in_capitals(name)] = text;
+    if (text.find('\0') == std::string::npos) variables["SM_" + to_upper(name)] = text;
   }
   variables["SAGEMAKER_JOB_NAME"] = settings.sdk_job_name;
   variables["CURRENT_HOST"] = settings.current_host;
   variables["SAGEMAKER_REGION"] = settings.region;
 
   // Modules next to the script can be imported, and its output is unbuffered.
-  const std::string path = found_at(present, "PYTHONPATH");
+  const std::string path = contract::variable_of(present, "PYTHONPATH");
   variables["PYTHONPATH"] = settings.code_directory() + (path.empty() ? "" : ":" + path);
   const auto unless_present = [&](const char* name, const std::string& value) {
     if (!present.contains(name)) variables[name] = value;

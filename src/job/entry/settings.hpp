@@ -16,9 +16,6 @@ namespace trainyard::entry {
 
 using Variables = std::map<std::string, std::string>;
 
-// Returns the value of a variable; "" if it is not set.
-std::string found_at(const Variables& variables, const std::string& name);
-
 // The inputs of read_settings().
 struct Found {
   std::string base = "/opt/ml";

@@ -158,9 +158,7 @@ std::vector<std::string> user_arguments(const Values& values) {
   std::vector<std::string> arguments;
   for (const auto& [name, value] : values) {
     // One character, not one byte.
-    const auto characters = std::ranges::count_if(
-        name, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-    arguments.push_back(name.empty() ? "" : (characters > 1 ? "--" : "-") + name);
+    arguments.push_back(name.empty() ? "" : (count_characters(name) > 1 ? "--" : "-") + name);
     arguments.push_back(argument_text(value));
   }
   return arguments;

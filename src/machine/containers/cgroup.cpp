@@ -51,13 +51,6 @@ Result<void> write_value(const std::string& path, std::string_view value) {
   return ok();
 }
 
-std::optional<int64_t> read_number(const std::string& path) {
-  const auto text = os::read_file(path, 4096);
-  if (!text) return {};
-  const auto number = parse_int(trim(*text));
-  return number ? std::optional(*number) : std::nullopt;
-}
-
 // Returns the number after `name` in a file with lines "name number".
 std::optional<int64_t> read_member(const std::string& path, std::string_view name) {
   const auto text = os::read_file(path, 64 << 10);
@@ -444,7 +437,7 @@ std::optional<std::chrono::nanoseconds> Cgroup::cpu_used() const {
     if (!microseconds) return {};
     return std::chrono::microseconds(*microseconds);
   }
-  const auto nanoseconds = read_number(directory("cpuacct") + "/cpuacct.usage");
+  const auto nanoseconds = os::read_number(directory("cpuacct") + "/cpuacct.usage");
   if (!nanoseconds) return {};
   return std::chrono::nanoseconds(*nanoseconds);
 }
@@ -453,7 +446,7 @@ std::optional<int64_t> Cgroup::memory_used() const {
   const bool unified = layout_->mode == CgroupMode::v2;
   const std::string path = directory("memory");
   if (path.empty()) return {};
-  const auto all = read_number(path + (unified ? "/memory.current" : "/memory.usage_in_bytes"));
+  const auto all = os::read_number(path + (unified ? "/memory.current" : "/memory.usage_in_bytes"));
   if (!all) return {};
   const auto cache =
       read_member(path + "/memory.stat", unified ? "inactive_file" : "total_inactive_file");

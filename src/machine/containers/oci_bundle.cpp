@@ -63,12 +63,6 @@ Json tmpfs(const std::string& destination, uint64_t bytes) {
       {"nosuid", "nodev", "mode=1777", "size=" + std::to_string(bytes), files_limit(bytes)});
 }
 
-std::string in_capitals(std::string text) {
-  for (char& letter : text)
-    if (letter >= 'a' && letter <= 'z') letter = char(letter - 'a' + 'A');
-  return text;
-}
-
 Json id_mappings(const IdRange& ids, const std::vector<uint32_t>& pieces) {
   Json mappings = Json::array();
   uint32_t next = 0;
@@ -327,9 +321,8 @@ Json process_of(const ContainerSpec& spec, bool user_namespace) {
   if (spec.pids_max_by_user)
     limits.push_back({{"type", "RLIMIT_NPROC"}, {"hard", spec.pids_max}, {"soft", spec.pids_max}});
   for (const auto& limit : spec.limits)
-    limits.push_back({{"type", "RLIMIT_" + in_capitals(limit.name)},
-                      {"hard", limit.hard},
-                      {"soft", limit.soft}});
+    limits.push_back(
+        {{"type", "RLIMIT_" + to_upper(limit.name)}, {"hard", limit.hard}, {"soft", limit.soft}});
   const Json given = user_namespace ? Json(container_capabilities()) : none;
   // As with other runtimes, users other than root have no capabilities at first.
   const Json effective = spec.user_id == 0 ? given : none;

@@ -29,6 +29,7 @@
 #include "base/text.hpp"
 #include "containers/cgroup.hpp"
 #include "containers/id_range.hpp"
+#include "os/environment.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 #include "os/process.hpp"
@@ -73,10 +74,7 @@ constexpr const char* kEgressLink = "tap0";
 // State of this process.
 bool passing = false;
 
-std::string rootless_sandbox_directory() {
-  const char* directory = ::getenv(kVariable);
-  return directory ? directory : "";
-}
+std::string rootless_sandbox_directory() { return os::environment_variable(kVariable); }
 
 Error refused_namespaces(int error_number) {
   Error error = from_errno("making a user namespace", error_number);

@@ -36,13 +36,6 @@ constexpr uint64_t kDiskBytesComfortable = 10ull << 30;
 constexpr uint64_t kDiskBytesLeast = 1ull << 30;
 constexpr Duration kToolMax = 10s;
 
-std::optional<int64_t> number_in(const std::string& path) {
-  const auto text = os::read_file(path, 4096);
-  if (!text) return {};
-  const auto number = parse_int(trim(*text));
-  return number ? std::optional(*number) : std::nullopt;
-}
-
 std::optional<int64_t> machine_memory() {
   const auto text = os::read_file("/proc/meminfo", 64 << 10);
   if (!text) return {};
@@ -79,7 +72,7 @@ std::optional<int64_t> own_memory_limit() {
   for (std::string path = own_cgroup(hierarchy->unified ? "" : "memory");;
        path.erase(path.rfind('/'))) {
     if (path == "/") path.clear();
-    const auto limit = number_in(hierarchy->path + path + file);
+    const auto limit = os::read_number(hierarchy->path + path + file);
     if (limit && (!least || *limit < *least)) least = limit;
     if (path.empty()) return least;
   }
@@ -226,11 +219,6 @@ Examination cgroups() {
   std::vector<std::string> can, cannot;
   for (const char* controller : {"cpu", "memory", "pids"})
     (layout.with(controller) ? can : cannot).push_back(controller);
-  const auto joined = [](const std::vector<std::string>& names) {
-    std::string text;
-    for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
-    return text;
-  };
   if (!can.empty()) {
     auto tried = containers::Cgroup::make("doctor." + std::to_string(::getpid()),
                                           {layout.with("cpu") ? 1.0 : 0,
@@ -245,11 +233,11 @@ Examination cgroups() {
               text + ", but groups cannot be made or limited: " + tried.error().message,
               "run as root, with /sys/fs/cgroup writable"};
   }
-  text += "; can limit " + joined(can);
+  text += "; can limit " + join(can, ", ");
   if (cannot.empty()) return {"cgroups", State::ok, text, ""};
   return {"cgroups", State::missing,
-          text + "; not " + joined(cannot) + ": jobs that request it are rejected",
-          "boot with the controllers " + joined(cannot) + " enabled (cgroup_enable=..)"};
+          text + "; not " + join(cannot, ", ") + ": jobs that request it are rejected",
+          "boot with the controllers " + join(cannot, ", ") + " enabled (cgroup_enable=..)"};
 }
 
 // Tries mounts, which end with the child process.
@@ -315,7 +303,7 @@ Examination foreign_forwarding() {
 }
 
 Examination forwarding() {
-  const auto now = number_in("/proc/sys/net/ipv4/ip_forward");
+  const auto now = os::read_number("/proc/sys/net/ipv4/ip_forward");
   if (now && *now == 1) return {"forwarding", State::ok, "net.ipv4.ip_forward is on", ""};
   if (::access("/proc/sys/net/ipv4/ip_forward", W_OK) == 0)
     return {"forwarding", State::ok,

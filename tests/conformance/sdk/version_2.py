@@ -6,11 +6,9 @@ The last line printed has the results for the test, as JSON.
 """
 
 import concurrent.futures
-import io
 import json
 import os
 import sys
-import tarfile
 import time
 from typing import Any
 
@@ -21,6 +19,7 @@ from sagemaker.estimator import Estimator
 from sagemaker.exceptions import UnexpectedStatusException
 
 from tests import json_schemas
+from tests.model_archives import model_files
 
 json_schemas.validate_once()
 
@@ -64,13 +63,6 @@ def estimator(name: str, script: str, hosts: int = 1, **more: Any) -> Estimator:
         max_run=300,
         **more,
     )
-
-
-def model_files(uri: str) -> dict[str, Any]:
-    bucket, key = uri.removeprefix("s3://").split("/", 1)
-    body = boto3.session.Session().client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
-    with tarfile.open(fileobj=io.BytesIO(body)) as archive:
-        return {name: archive.extractfile(name).read().decode() for name in archive.getnames()}
 
 
 def fit_and_attach() -> dict[str, Any]:

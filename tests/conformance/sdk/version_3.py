@@ -5,12 +5,10 @@ Prints its findings as JSON in the last line, which the test reads.
 
 import concurrent.futures
 import importlib.metadata
-import io
 import json
 import logging
 import os
 import sys
-import tarfile
 import time
 from typing import Any
 
@@ -23,6 +21,7 @@ from sagemaker.train.configs import Compute, InputData, SourceCode
 from sagemaker.train.distributed import MPI, Torchrun
 
 from tests import json_schemas
+from tests.model_archives import model_files
 
 json_schemas.validate_once()
 
@@ -49,13 +48,6 @@ data = (
     )[0]
     + "/"
 )
-
-
-def model_files(uri: str) -> dict[str, Any]:
-    bucket, key = uri.removeprefix("s3://").split("/", 1)
-    body = boto3.session.Session().client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
-    with tarfile.open(fileobj=io.BytesIO(body)) as archive:
-        return {name: archive.extractfile(name).read().decode() for name in archive.getnames()}
 
 
 def train() -> dict[str, Any]:

@@ -29,7 +29,7 @@ from sagemaker.tensorflow import TensorFlow
 from sagemaker.tuner import ContinuousParameter, HyperparameterTuner
 from sagemaker.workflow.pipeline import Pipeline
 
-from tests.journeys.sdk import common, not_offered_2
+from tests.journeys.sdk import common
 from tests.journeys.sdk.common import (
     IMAGE,
     IMAGE_WITH_SDK,
@@ -44,6 +44,7 @@ from tests.journeys.sdk.common import (
     notes,
     refused,
 )
+from tests.journeys.sdk.not_offered_2 import session  # registers features, too
 
 DIRECTORY = sys.argv[1]
 SOURCE = os.path.join(DIRECTORY, "source_2")
@@ -56,10 +57,6 @@ with open(os.path.join(SOURCE, "train.py"), "w", encoding="utf-8") as file:
         "print('FOUND', json.dumps(found | {'arguments': sys.argv[1:]}), flush=True)\n"
         "open(os.environ['SM_MODEL_DIR'] + '/model', 'w').write('weights')\n"
     )
-
-
-def session() -> sagemaker.Session:
-    return common.of_thread("session", lambda: sagemaker.Session(common.boto_session()))
 
 
 BUCKET = session().default_bucket()
@@ -573,5 +570,4 @@ def _() -> Outcome:
     return refused(lambda: auto.fit(DATA, wait=False, logs=False))
 
 
-assert not_offered_2, "it registers features, too"
 common.main()

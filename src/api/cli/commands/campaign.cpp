@@ -48,16 +48,12 @@ Result<Json> read_campaign(CommandContext& context, const Arguments& arguments,
   return campaign;
 }
 
-int exit_code_of_campaign(const std::string& status) {
-  return status == "Completed" ? 0 : status == "Stopped" ? kExitJobStopped : kExitJobFailed;
-}
-
 Result<int> finish(CommandContext& context, const std::string& name) {
   const Json campaign = TRY(call_own(context, "DescribeCampaign", {{"CampaignName", name}}));
   const std::string status = campaign.value("Status", "");
   TRY(context.terminal.write(results_page(context.style, campaign, context.clock.now())));
   TRY(context.terminal.write(name + " " + status + "\n"));
-  return exit_code_of_campaign(status);
+  return exit_code_of(status);
 }
 
 // Draws the campaign's regions until it ends. If the output cannot be redrawn, a line is printed

@@ -34,8 +34,7 @@ Result<std::string> status_named(const std::string& typed) {
   std::vector<std::string> names(std::begin(kStatuses), std::end(kStatuses));
   for (const auto& name : names)
     if (equals_ignoring_case(name, typed)) return name;
-  std::string list;
-  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  const std::string list = join(names, ", ");
   return invalid("unknown status '" + typed + "': one of " + list);
 }
 

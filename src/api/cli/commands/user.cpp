@@ -131,8 +131,7 @@ std::string line_of(const OutputStyle& style, const std::string& title, const st
 }
 
 std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
+  const std::string text = join(names, ", ");
   return text.empty() ? "none" : text;
 }
 

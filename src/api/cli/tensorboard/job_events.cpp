@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/job_view.hpp"
 #include "cli/tensorboard/event_file.hpp"
 #include "domain/job.hpp"
 
@@ -30,10 +31,6 @@ Duration period_for(Duration time) {
   for (const Duration each : kPeriods)
     if (each >= needed) return each;
   return (needed + 1min - 1ms) / 1min * 1min;
-}
-
-bool is_over(const std::string& status) {
-  return status == "Completed" || status == "Failed" || status == "Stopped";
 }
 
 Json dimensions(const std::string& job) {
@@ -105,7 +102,7 @@ Result<std::string> JobEvents::next(Instant now) {
   const Json job = TRY(
       client_.call(client::Service::sagemaker, "DescribeTrainingJob", {{"TrainingJobName", job_}}));
   const std::string status = TRY(string_at(job, "TrainingJobStatus"));
-  const bool over = is_over(status);
+  const bool over = has_ended(status);
   // A job that was stopped while it waited has no TrainingEndTime.
   const char* const last = job.contains("TrainingEndTime") ? "TrainingEndTime" : "LastModifiedTime";
   const Instant end = over ? TRY(instant_at(job, last)) : now;

@@ -25,10 +25,7 @@ const Json& list_in(const Json& answer, const char* name) {
   return found != answer.end() && found->is_array() ? *found : kEmpty;
 }
 
-double created(const Json& job) {
-  const auto found = job.is_object() ? job.find("CreationTime") : job.end();
-  return found != job.end() && found->is_number() ? found->get<double>() : 0;
-}
+double created(const Json& job) { return double_or(job, "CreationTime"); }
 
 struct MergedJob {
   const std::string* region;

@@ -19,11 +19,6 @@ constexpr int kReplayPlotWidthMin = 20;
 constexpr int kReplayDropFirst = 20;      // columns of later variants are left out first
 constexpr size_t kReplayGroupsShown = 5;  // of each kind
 
-double number_at(const Json& json, const char* name, double otherwise = 0) {
-  const auto found = json.find(name);
-  return found != json.end() && found->is_number() ? found->get<double>() : otherwise;
-}
-
 std::string wait_text(double milliseconds) {
   if (milliseconds >= 10'000 || milliseconds == 0)
     return duration_text(Duration(int64_t(milliseconds)));
@@ -89,11 +84,11 @@ std::vector<ReplayRow> replay_rows(const Json& outcomes) {
       {"vCPU in use", outcome_number("CpuUtilization"), percent_text, false},
   };
   const bool has_gpus = std::ranges::any_of(
-      outcomes, [](const Json& outcome) { return number_at(outcome, "Gpus") > 0; });
+      outcomes, [](const Json& outcome) { return double_or(outcome, "Gpus") > 0; });
   if (has_gpus)
     rows.push_back({"GPUs in use", outcome_number("GpuUtilization"), percent_text, false});
   const bool preempts = std::ranges::any_of(
-      outcomes, [](const Json& outcome) { return number_at(outcome, "Preemptions") > 0; });
+      outcomes, [](const Json& outcome) { return double_or(outcome, "Preemptions") > 0; });
   if (preempts) {
     rows.push_back({"preemptions", outcome_number("Preemptions"), whole_text});
     rows.push_back({"lost vCPU time", outcome_number("LostCpuSeconds"),
@@ -176,7 +171,7 @@ std::string plots(const OutputStyle& style, const Json& outcomes, const char* us
   double top = 0;
   int widest = 0;
   for (const Json& outcome : outcomes) {
-    top = std::max(top, number_at(outcome, all));
+    top = std::max(top, double_or(outcome, all));
     widest = std::max(widest, width_of(plain_text(outcome.value("Name", ""))));
   }
   if (top <= 0) return "";
@@ -207,7 +202,7 @@ std::string affected_table(const OutputStyle& style, const Json& answer, const J
     std::vector<Cell>& row = rows.emplace_back();
     row.push_back({plain_text(job.value("JobName", ""))});
     for (const Json& wait : job.value("Waits", Json::array()))
-      row.push_back({wait.contains("Milliseconds") ? wait_text(number_at(wait, "Milliseconds"))
+      row.push_back({wait.contains("Milliseconds") ? wait_text(double_or(wait, "Milliseconds"))
                                                    : "not started"});
     row.resize(outcomes.size() + 1);
   }
@@ -216,12 +211,12 @@ std::string affected_table(const OutputStyle& style, const Json& answer, const J
 
 std::string headline(const OutputStyle& style, const Json& answer) {
   const auto time = [&](const char* name) {
-    return time_text(from_milliseconds(int64_t(number_at(answer, name) * 1000)));
+    return time_text(from_milliseconds(int64_t(double_or(answer, name) * 1000)));
   };
   std::string out = paragraph(style, time("PeriodStart") + " to " + time("PeriodEnd"), {}, "period",
                               kReplayLabelWidth);
-  std::string jobs = counted(uint64_t(number_at(answer, "Jobs")), "job");
-  if (const double before = number_at(answer, "JobsBefore"); before > 0)
+  std::string jobs = counted(uint64_t(double_or(answer, "Jobs")), "job");
+  if (const double before = double_or(answer, "JobsBefore"); before > 0)
     jobs += ", and " + whole_text(before) + " from before it that are not counted";
   return out + paragraph(style, jobs, {}, "jobs", kReplayLabelWidth);
 }
@@ -229,18 +224,18 @@ std::string headline(const OutputStyle& style, const Json& answer) {
 std::string remarks(const OutputStyle& style, const Json& answer, const Json& outcomes) {
   std::string out;
   const auto say = [&](const std::string& text) { out += paragraph(style, text, Paint::yellow); };
-  const auto jobs = [&](const char* name) { return uint64_t(number_at(answer, name)); };
+  const auto jobs = [&](const char* name) { return uint64_t(double_or(answer, name)); };
   for (const Json& outcome : outcomes) {
     if (!outcome.value("Complete", true))
       say(plain_text(outcome.value("Name", "")) + ": the limit of plans was reached at " +
-          time_text(from_milliseconds(int64_t(number_at(outcome, "ReachedTime") * 1000))) +
+          time_text(from_milliseconds(int64_t(double_or(outcome, "ReachedTime") * 1000))) +
           "; choose a shorter period.");
     if (outcome.contains("StartErrorMedianMilliseconds"))
       out += paragraph(style,
                        "Starts of the replay as it is differ from the recorded ones by " +
-                           wait_text(number_at(outcome, "StartErrorMedianMilliseconds")) +
+                           wait_text(double_or(outcome, "StartErrorMedianMilliseconds")) +
                            " (median) and " +
-                           wait_text(number_at(outcome, "StartErrorP95Milliseconds")) + " (p95).",
+                           wait_text(double_or(outcome, "StartErrorP95Milliseconds")) + " (p95).",
                        Paint::dim);
   }
   if (jobs("EstimatedJobs") > 0)
@@ -262,7 +257,7 @@ std::string replay_page(const OutputStyle& style, const Json& answer) {
   const Json outcomes = answer.value("Outcomes", Json::array());
   if (outcomes.empty()) return "no replay\n";
   std::string page = headline(style, answer);
-  if (number_at(answer, "Jobs") == 0) return page + "\nno jobs were created in this period\n";
+  if (double_or(answer, "Jobs") == 0) return page + "\nno jobs were created in this period\n";
   page += "\n" + outcome_table(style, outcomes);
   page += "\n" + plots(style, outcomes, "CpusUsed", "Cpus", "vCPU");
   if (const std::string gpus = plots(style, outcomes, "GpusUsed", "Gpus", "GPUs"); !gpus.empty())

@@ -25,7 +25,7 @@ constexpr std::string_view kEventKinds = "XBEiIbnestfC";
 std::string text_at(const Json& event, const char* name, size_t bytes_max) {
   const auto found = event.find(name);
   if (found == event.end()) return "";
-  return shorten(found->is_string() ? found->get<std::string>() : dump(*found), bytes_max);
+  return shorten(string_or_dump(*found), bytes_max);
 }
 
 int64_t whole_microseconds(double value) { return int64_t(std::floor(value)); }

@@ -2,21 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <utility>
+
+#include "contract/log_line.hpp"
 
 namespace trainyard::algorithms {
 namespace {
 
 // Values of an epoch, which are summed over the ranks in one allreduce.
 enum Extra : size_t { kLoss, kCorrect, kCorrectK, kStops, kExtras };
-
-template <class... Arguments>
-std::string format(const char* pattern, Arguments... arguments) {
-  char text[512];
-  std::snprintf(text, sizeof text, pattern, arguments...);
-  return text;
-}
 
 parallel::Schedule schedule_of(const ClassifierSettings& settings, int64_t steps_of_epoch) {
   parallel::Schedule schedule;
@@ -158,9 +152,10 @@ Result<bool> ClassifierTrainer::step(int64_t epoch, int64_t step, bool stop, Pro
 
 Result<void> ClassifierTrainer::check_loss(double loss, int64_t epoch, double rate) const {
   if (std::isfinite(loss)) return ok();
-  return invalid(format("the loss is %s in epoch %lld, step %lld (learning_rate %g, last batch ",
-                        std::isnan(loss) ? "NaN" : "infinite", (long long)epoch,
-                        (long long)steps_done_, rate) +
+  return invalid(contract::format_line(
+                     "the loss is %s in epoch %lld, step %lld (learning_rate %g, last batch ",
+                     std::isnan(loss) ? "NaN" : "infinite", (long long)epoch,
+                     (long long)steps_done_, rate) +
                  last_batch_ + "): try a smaller learning_rate");
 }
 
@@ -194,24 +189,27 @@ Result<void> ClassifierTrainer::save_if_due(int64_t epoch, bool best) {
 // Returns true if the training ends early.
 Result<bool> ClassifierTrainer::end_epoch(int64_t epoch, const Progress& progress) {
   const auto number = (long long)epoch;
-  print(format("Epoch[%lld] Train-accuracy=%.6f", number, progress.correct / progress.images));
+  print(contract::format_line("Epoch[%lld] Train-accuracy=%.6f", number,
+                              progress.correct / progress.images));
   if (options_.settings.top_k > 0)
-    print(format("Epoch[%lld] Train-top_k_accuracy_%lld=%.6f", number,
-                 (long long)options_.settings.top_k, progress.correct_k / progress.images));
-  print(format("Epoch[%lld] Train-cross-entropy=%.6f", number,
-               progress.loss / double(steps_of_epoch_)));
-  print(format("Epoch[%lld] Time cost=%.3f", number,
-               std::chrono::duration<double>(clock_.monotonic() - progress.began).count()));
+    print(contract::format_line("Epoch[%lld] Train-top_k_accuracy_%lld=%.6f", number,
+                                (long long)options_.settings.top_k,
+                                progress.correct_k / progress.images));
+  print(contract::format_line("Epoch[%lld] Train-cross-entropy=%.6f", number,
+                              progress.loss / double(steps_of_epoch_)));
+  print(contract::format_line(
+      "Epoch[%lld] Time cost=%.3f", number,
+      std::chrono::duration<double>(clock_.monotonic() - progress.began).count()));
   if (!validation_) {
     TRY(save_if_due(epoch + 1, epoch + 1 == options_.settings.epochs));
     return false;
   }
   const double accuracy = TRY(score());
-  print(format("Epoch[%lld] Validation-accuracy=%.6f", number, accuracy));
+  print(contract::format_line("Epoch[%lld] Validation-accuracy=%.6f", number, accuracy));
   const bool best = best_accuracy_ < accuracy;
   if (best) {
     best_accuracy_ = accuracy;
-    print(format("Storing the best model with validation accuracy: %.6f", accuracy));
+    print(contract::format_line("Storing the best model with validation accuracy: %.6f", accuracy));
   }
   validation_accuracy_ = accuracy;
   TRY(save_if_due(epoch + 1, best));
@@ -221,8 +219,9 @@ Result<bool> ClassifierTrainer::end_epoch(int64_t epoch, const Progress& progres
 void ClassifierTrainer::print_batch(int64_t epoch, int64_t step, const Progress& progress) {
   const double seconds =
       std::max(1e-9, std::chrono::duration<double>(clock_.monotonic() - progress.began).count());
-  print(format("Epoch[%lld] Batch [%lld]\tSpeed: %.2f samples/sec\taccuracy=%.6f", (long long)epoch,
-               (long long)step, progress.images / seconds, progress.correct / progress.images));
+  print(contract::format_line("Epoch[%lld] Batch [%lld]\tSpeed: %.2f samples/sec\taccuracy=%.6f",
+                              (long long)epoch, (long long)step, progress.images / seconds,
+                              progress.correct / progress.images));
 }
 
 Result<void> ClassifierTrainer::run(const std::atomic<bool>& stop) {
@@ -231,15 +230,15 @@ Result<void> ClassifierTrainer::run(const std::atomic<bool>& stop) {
     progress.began = clock_.monotonic();
     for (int64_t at = 0; at < steps_of_epoch_; ++at) {
       if (TRY(step(epoch, at, stop, progress))) {
-        print(format("stopped in epoch %lld after step %lld", (long long)epoch,
-                     (long long)steps_done_));
+        print(contract::format_line("stopped in epoch %lld after step %lld", (long long)epoch,
+                                    (long long)steps_done_));
         if (group_.rank() == 0 && best_accuracy_ < 0) TRY(options_.save(*network_, 0));
         return ok();
       }
       if (at > 0 && at % kBatchesPerLine == 0) print_batch(epoch, at, progress);
     }
     if (TRY(end_epoch(epoch, progress))) {
-      print(format("Early stopping after epoch %lld", (long long)epoch));
+      print(contract::format_line("Early stopping after epoch %lld", (long long)epoch));
       return ok();
     }
   }

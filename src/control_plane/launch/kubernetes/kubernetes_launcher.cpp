@@ -209,10 +209,7 @@ class KubernetesLauncher final : public Launcher {
     return {};
   }
 
-  Result<void> check_writer() const {
-    if (const std::string why = settings_.why_not(); !why.empty()) return unavailable(why);
-    return {};
-  }
+  Result<void> check_writer() const { return launch::check_writer(settings_.why_not()); }
 
   Result<void> start(const Gang& gang, const std::optional<std::string>& begun) {
     if (nodes_.empty()) TRY(look_at_nodes());

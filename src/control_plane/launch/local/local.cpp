@@ -23,8 +23,7 @@ constexpr const char* kNamespaceOfInput = "/proc/self/fd/0";
 
 // Adds the devices that all NVIDIA GPUs of a machine share.
 std::string with_shared_devices(const std::vector<std::string>& cards) {
-  std::string text;
-  for (const auto& device : cards) text += (text.empty() ? "" : ",") + device;
+  std::string text = join(cards, ",");
   if (std::any_of(cards.begin(), cards.end(),
                   [](const auto& card) { return card.starts_with("/dev/nvidia"); }))
     for (const auto& device : preflight::gpu_devices())

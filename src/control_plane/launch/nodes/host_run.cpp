@@ -341,9 +341,7 @@ class HostOnNode {
           {"--underlay", underlay_text(order_.record.network), "--endpoints", endpoints});
     }
     if (order_.gpus > 0) {
-      std::string devices;
-      for (const auto& device : TRY(gpu_device_files(node_.gpus)))
-        devices += (devices.empty() ? "" : ",") + device;
+      std::string devices = join(TRY(gpu_device_files(node_.gpus)), ",");
       for (const auto& device : preflight::gpu_devices())
         if (const auto cards = preflight::gpu_cards();
             std::ranges::find(cards, device) == cards.end())

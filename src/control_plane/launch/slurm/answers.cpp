@@ -296,11 +296,7 @@ Result<std::vector<std::string>> expand_host_list(std::string_view list) {
   return names;
 }
 
-std::string join_names(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-  return text;
-}
+std::string join_names(const std::vector<std::string>& names) { return join(names, ","); }
 
 int64_t gpus_of_gres(std::string_view gres) {
   constexpr int64_t kGpusMax = 1024;  // of a node: a larger number is a mistake

@@ -21,11 +21,6 @@ constexpr int64_t kAnswersFirst = 2000, kAnswersEnd = 5000;
 // Slurm 24.11's slurmrestd has it for tokens that slurmctld does not accept.
 constexpr int kNetworkAuthenticationRequired = 511;
 
-std::string text_of(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 // A number, or {"set": true, "infinite": false, "number": 5}.
 int64_t number_of(const Json& object, const char* name) {
   auto found = object.find(name);
@@ -50,12 +45,6 @@ std::vector<std::string> texts_of(const Json& object, const char* name) {
     for (const Json& each : *found)
       if (each.is_string()) texts.push_back(each.get<std::string>());
   return texts;
-}
-
-std::string upper(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](char c) { return c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c; });
-  return text;
 }
 
 Result<Json> list_in(std::string_view body, const char* name, size_t max) {
@@ -89,7 +78,7 @@ void read_error(const Json& object, SlurmError& error) {
   for (const char* member : {"error_number", "error_code", "code"})
     if (error.number == 0) error.number = number_of(object, member);
   for (const char* member : {"error", "description", "message"})
-    if (const std::string text = text_of(object, member); error.message.empty() && !text.empty())
+    if (const std::string text = string_or(object, member); error.message.empty() && !text.empty())
       error.message = shorten(text, 300);
 }
 
@@ -124,8 +113,8 @@ Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body, std::string_
   std::vector<ListedJob> listed;
   for (const Json& each : TRY(list_in(body, "jobs", kSlurmJobsMax))) {
     SlurmJob job;
-    job.user = text_of(each, "user_name");
-    job.comment = text_of(each, "comment");
+    job.user = string_or(each, "user_name");
+    job.comment = string_or(each, "comment");
     job.id = uint64_t(number_of(each, "job_id"));
     // slurmctld does not know the names of accounts that are missing on its machine.
     if (job.id == 0 || job.user.empty() || !is_job_comment(job.comment)) continue;
@@ -135,13 +124,13 @@ Result<std::vector<SlurmJob>> read_rest_jobs(std::string_view body, std::string_
     job.state = std::ranges::find(states, "COMPLETING") != states.end() ? "COMPLETING"
                 : states.empty()                                        ? ""
                                                                         : states.front();
-    job.reason = text_of(each, "state_reason");
+    job.reason = string_or(each, "state_reason");
     job.expected_start = start_text(job, number_of(each, "start_time"));
-    job.nodes = text_of(each, "nodes");
-    job.name = text_of(each, "name");
+    job.nodes = string_or(each, "nodes");
+    job.name = string_or(each, "name");
     job.requeued = number_of(each, "restart_cnt") > 0;
     job.preempted = number_of(each, "preempt_time") > 0;
-    if (job.requeued && job.nodes.empty()) job.nodes = text_of(each, "required_nodes");
+    if (job.requeued && job.nodes.empty()) job.nodes = string_or(each, "required_nodes");
     const int64_t first = number_of(each, "het_job_id");
     const int64_t component = first == 0 ? 0 : number_of(each, "het_job_offset");
     if (component >= int64_t(kSlurmComponentsMax)) continue;
@@ -155,15 +144,15 @@ Result<std::vector<SlurmNode>> read_rest_nodes(std::string_view body) {
   std::vector<SlurmNode> nodes;
   for (const Json& each : TRY(list_in(body, "nodes", kSlurmNodesMax))) {
     SlurmNode node;
-    node.name = text_of(each, "name");
+    node.name = string_or(each, "name");
     if (node.name.empty()) return corrupt("slurmrestd lists a node without a name");
-    node.address = text_of(each, "address");
+    node.address = string_or(each, "address");
     for (const char* member : {"state", "state_flags"})
       for (auto& state : texts_of(each, member)) {
-        node.states.push_back(upper(std::move(state)));
+        node.states.push_back(to_upper(std::move(state)));
         if (node.states.back() == "NOT_RESPONDING") node.responds = false;
       }
-    node.reason = text_of(each, "reason");
+    node.reason = string_or(each, "reason");
     node.partitions = texts_of(each, "partitions");
     for (const auto& list : texts_of(each, "features"))
       for (const auto feature : split(list, ','))
@@ -172,8 +161,8 @@ Result<std::vector<SlurmNode>> read_rest_nodes(std::string_view body) {
     node.cpus_allocated = number_of(each, "alloc_cpus");
     node.memory_mib = number_of(each, "real_memory");
     node.memory_allocated_mib = number_of(each, "alloc_memory");
-    node.gpus = gpus_of_gres(text_of(each, "gres"));
-    node.gpus_allocated = gpus_of_gres(text_of(each, "gres_used"));
+    node.gpus = gpus_of_gres(string_or(each, "gres"));
+    node.gpus_allocated = gpus_of_gres(string_or(each, "gres_used"));
     nodes.push_back(std::move(node));
   }
   return nodes;

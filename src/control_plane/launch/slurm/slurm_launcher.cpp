@@ -449,10 +449,7 @@ class SlurmLauncher final : public Launcher {
     return {};
   }
 
-  Result<void> check_writer() const {
-    if (const std::string why = settings_.why_not(); !why.empty()) return unavailable(why);
-    return {};
-  }
+  Result<void> check_writer() const { return launch::check_writer(settings_.why_not()); }
 
   // Errors: unavailable, if Slurm must not or cannot be changed now.
   Result<void> check_connected() const {

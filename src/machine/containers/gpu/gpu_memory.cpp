@@ -71,12 +71,6 @@ Result<CudaDriver> load_driver() {
   return driver;
 }
 
-std::string lower(std::string text) {
-  for (char& letter : text)
-    if (letter >= 'A' && letter <= 'Z') letter = char(letter - 'A' + 'a');
-  return text;
-}
-
 Result<int> find_device(const CudaDriver& driver, const std::string& bus, int number) {
   int count = 0, device = 0;
   TRY_CUDA("counting GPUs", driver.count(&count));
@@ -91,7 +85,7 @@ Result<int> find_device(const CudaDriver& driver, const std::string& bus, int nu
     char text[32] = {};
     TRY_CUDA("finding a GPU", driver.get(&device, ordinal));
     TRY_CUDA("reading a GPU's address", driver.bus(text, sizeof text - 1, device));
-    if (lower(text) == bus) return device;
+    if (to_lower(text) == bus) return device;
   }
   return not_found("finding a GPU: the CUDA driver has none at " + bus);
 }
@@ -136,7 +130,7 @@ std::string bus_of(int number, const std::string& root) {
       if (colon == std::string_view::npos || trim(line.substr(0, colon)) != "Device Minor")
         continue;
       const auto minor_number = parse_int(trim(line.substr(colon + 1)));
-      if (minor_number && *minor_number == number) return lower(bus);
+      if (minor_number && *minor_number == number) return to_lower(bus);
     }
   }
   return "";
