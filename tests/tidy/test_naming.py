@@ -77,7 +77,7 @@ def faults_in(text: str, code: str, types: set[str]) -> Iterator[str]:
     for name in TYPE.findall(code):
         if not CAMEL_CASE.fullmatch(name) and not of_library(name):
             yield f"type {name}: use CamelCase"
-    for name, _ in functions(text):
+    for name in (function.name for function in functions(text)):
         if not (LOWER_CASE.fullmatch(name) or MACRO.fullmatch(name)):
             if name not in OVERRIDDEN and name not in types and not of_library(name):
                 yield f"function {name}: use lower_case"
