@@ -36,6 +36,7 @@ class FencedLauncher final : public launch::Launcher {
   }
   std::vector<launch::MachineKind> kinds() override { return inner_->kinds(); }
   std::vector<launch::Agent> list() override { return inner_->list(); }
+  void on_change(std::function<void()> changed) override { inner_->on_change(std::move(changed)); }
   Result<void> grow(const std::string& kind, uint32_t machines) override {
     TRY(check());
     return inner_->grow(kind, machines);

@@ -513,8 +513,8 @@ class Server {
   Result<std::unique_ptr<launch::Launcher>> make_kubernetes_launcher() {
     auto settings = TRY(kubernetes_settings_of(config_, TRY(data_->sealing_key(random_)), random_));
     settings.why_not = [this] { return role_->why_not(); };
-    return launch::make_kubernetes(settings,
-                                   TRY(open_kubernetes(*config_.kubernetes, settings.jobs, clock_)))
+    auto client = TRY(open_kubernetes(*config_.kubernetes, settings.jobs, clock_));
+    return launch::make_kubernetes(settings, std::move(client), clock_, random_)
         .in("preparing to launch jobs by Kubernetes");
   }
 

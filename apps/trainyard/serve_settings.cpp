@@ -240,10 +240,11 @@ Result<std::unique_ptr<launch::Kubernetes>> open_kubernetes(
   const auto open = [](const launch::RestIdentity& identity) {
     return launch::send_by_curl(identity);
   };
-  auto send = access.plugin ? launch::send_with_plugin(*access.plugin, access.identity.ca, open,
-                                                       os::run, clock)
-                            : open(access.identity);
-  return launch::kubernetes_by_rest(std::move(access), jobs.name_space, jobs.mark, std::move(send),
+  const launch::OpenSendRest open_send =
+      access.plugin
+          ? launch::open_with_plugin(*access.plugin, access.identity.ca, open, os::run, clock)
+          : [open, identity = access.identity] { return open(identity); };
+  return launch::kubernetes_by_rest(std::move(access), jobs.name_space, jobs.mark, open_send,
                                     read_small_file);
 }
 

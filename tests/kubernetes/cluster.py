@@ -24,6 +24,18 @@ NAMESPACE = "trainyard"
 STOP_SECONDS_MAX = 20
 REQUEST_SECONDS_MAX = 30
 ADMIN_TOKEN = "admin-of-the-tests"
+SERVICE_ACCOUNT = f"system:serviceaccount:{NAMESPACE}:trainyard"
+# The API server records the requests of Trainyard's service account when it has answered them, or
+# accepted them in the case of watches.
+AUDIT_POLICY = f"""
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - level: Metadata
+    users: ["{SERVICE_ACCOUNT}"]
+  - level: None
+"""
 
 Object = dict[str, Any]
 
@@ -55,6 +67,7 @@ class Cluster:
 
     def start(self) -> Cluster:
         self.make_certificates()
+        self.write("audit.yaml", AUDIT_POLICY)
         self.write("tokens.csv", f'{ADMIN_TOKEN},admin,1,"system:masters"\n')
         self.launch(
             "etcd",
@@ -110,6 +123,8 @@ class Cluster:
             f"--client-ca-file={self.at('ca.crt')}",
             f"--token-auth-file={self.at('tokens.csv')}",
             "--authorization-mode=RBAC",
+            f"--audit-policy-file={self.at('audit.yaml')}",
+            f"--audit-log-path={self.at('audit.log')}",
             "--allow-privileged=true",
             "--service-cluster-ip-range=10.219.80.0/24",
             "--service-account-issuer=https://kubernetes.default.svc",
@@ -123,6 +138,24 @@ class Cluster:
         self.apiserver.kill()
         self.apiserver.wait()
         self.processes.remove(self.apiserver)
+
+    def etcd(self, call: str, body: Object) -> Object:
+        """Calls etcd, whose keys are in base64."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.etcd_port}/v3/kv/{call}", data=json.dumps(body).encode()
+        )
+        with urllib.request.urlopen(request, timeout=REQUEST_SECONDS_MAX) as answer:
+            return json.load(answer)
+
+    def delete_in_etcd(self, key: str) -> None:
+        """Deletes an object while the API server is down."""
+        deleted = self.etcd("deleterange", {"key": base64.b64encode(key.encode()).decode()})
+        assert deleted.get("deleted") == "1", deleted
+
+    def compact_etcd(self) -> None:
+        """Lets etcd forget all changes until now."""
+        some = self.etcd("range", {"key": base64.b64encode(b"/").decode()})
+        self.etcd("compaction", {"revision": some["header"]["revision"], "physical": True})
 
     @staticmethod
     def program(name: str) -> list[str]:
@@ -188,6 +221,16 @@ class Cluster:
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/trainyard/token"
         return self.call("POST", path, request)["status"]["token"]
+
+    # -- what the service account has requested ----------------------------------------------------
+
+    def audited(self, since: int = 0) -> list[Object]:
+        """Returns the audit events of Trainyard's requests, without the first `since` ones."""
+        try:
+            with open(self.at("audit.log"), encoding="utf-8") as file:
+                return [json.loads(line) for line in file if line.endswith("\n")][since:]
+        except FileNotFoundError:
+            return []
 
     # -- requests ---------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@
 #include "containers/gpu/gpu_memory.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "launch/kubernetes/kubernetes_launcher.hpp"
+#include "launch/kubernetes/list_objects.hpp"
 #include "launch/local/local.hpp"
 #include "launch/slurm/node_kinds.hpp"
 #include "launch/slurm/slurm_states.hpp"
@@ -137,7 +138,11 @@ Finding examine_kubernetes(const config::Kubernetes& kubernetes) {
   jobs.of_queues = kubernetes.of_queues;
   jobs.of_instance_types = kubernetes.of_instance_types;
   const auto nodes = [&]() -> Result<std::vector<launch::KubernetesNode>> {
-    return TRY(open_kubernetes(kubernetes, jobs, clock))->nodes();
+    const auto client = TRY(open_kubernetes(kubernetes, jobs, clock));
+    const auto list = TRY(launch::list_objects<launch::KubernetesNode>(*client, jobs.mark));
+    std::vector<launch::KubernetesNode> found;
+    for (const auto& [name, node] : list.objects) found.push_back(node);
+    return found;
   }();
   if (!nodes) return {State::missing, "Kubernetes", nodes.error().message, ""};
   const size_t usable = launch::machines_of(*nodes, launch::placements_of(jobs), {}).size();

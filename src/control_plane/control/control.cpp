@@ -234,6 +234,7 @@ class SingleWriter final : public ControlPlane {
 
   void on_due(std::function<void()> commit, std::function<void()> reconcile) override {
     commit_due_.set(std::move(commit));
+    launcher_.on_change(reconcile);
     reconcile_due_.set(std::move(reconcile));
   }
 

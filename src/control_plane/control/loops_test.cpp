@@ -79,6 +79,16 @@ TEST(Loops, StartAJobWithoutWaitingForTheInterval) {
   EXPECT_TRUE(soon([&] { return cluster.launcher.starts > 0; }));
 }
 
+TEST(Loops, LookAtTheAgentsWhenTheLauncherNoticesAChange) {
+  Running cluster(24h);
+  ASSERT_TRUE(soon([&] { return cluster.launcher.lists == 1; })) << "the first look";
+  ASSERT_TRUE(cluster.launcher.changed);
+  cluster.launcher.changed();
+  EXPECT_TRUE(soon([&] { return cluster.launcher.lists == 2; }));
+  cluster.loops.reset();
+  EXPECT_FALSE(cluster.launcher.changed) << "nothing looks any more";
+}
+
 TEST(Loops, RejectCommandsAfterTheirEnd) {
   Running cluster(500ms);
   cluster.loops.reset();

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -99,6 +100,11 @@ class Launcher {
   // agent that has exited: list() shows it, and control decides.
   virtual Result<void> ensure(const Gang& gang) = 0;
   virtual std::vector<Agent> list() = 0;
+  // Sets the function to call when list() or machines() may return something else, so that the
+  // caller need not wait for its next look. It is called on any thread, and must not block. After
+  // the return no earlier function is called. A launcher that notices changes only when it looks
+  // calls none.
+  virtual void on_change(std::function<void()> changed);
   // Kills the attempt's processes and removes everything that belongs to it: agents, containers,
   // bridge, namespaces, NAT rules, mounts, cgroups, spool. Does nothing if nothing is left.
   virtual Result<void> remove(domain::AttemptId attempt) = 0;
@@ -114,6 +120,7 @@ inline Result<void> Launcher::grow(const std::string& kind, uint32_t) {
   return not_found("unknown kind of machine " + kind);
 }
 inline Result<void> Launcher::shrink(const std::string&) { return {}; }
+inline void Launcher::on_change(std::function<void()>) {}
 inline Result<bool> Launcher::reuse_host(domain::AttemptId, const Gang&) { return false; }
 
 // Checks that this server may change the jobs of another scheduler. `why_not`: the reason, or "".

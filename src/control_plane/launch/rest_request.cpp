@@ -8,14 +8,20 @@ namespace trainyard::launch {
 namespace {
 
 constexpr Duration kConnectMax = 5s;
-constexpr Duration kAnswerMax = 30s;
 
 SendRest send_by(client::CurlLimits limits) {
   limits.connect_limit = kConnectMax;
-  limits.answer_limit = kAnswerMax;
+  limits.answer_limit = kRestAnswerMax;
   const auto curl = std::make_shared<client::Curl>(std::move(limits));
   return [curl](const RestRequest& request) -> Result<RestAnswer> {
-    auto answer = TRY(curl->send(request.method, request.url, request.headers, request.body));
+    const bool streams = request.receive || request.interrupt_descriptor >= 0;
+    const client::Streaming streaming{
+        request.receive, request.answer_limit == Duration() ? kRestAnswerMax : request.answer_limit,
+        request.interrupt_descriptor};
+    auto answer =
+        TRY(streams ? curl->stream(request.method, request.url, request.headers, request.body,
+                                   streaming)
+                    : curl->send(request.method, request.url, request.headers, request.body));
     return RestAnswer{answer.status, std::move(answer.body)};
   };
 }

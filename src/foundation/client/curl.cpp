@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "transfer/curl_library.hpp"
 
@@ -14,6 +15,11 @@ using transfer::curl;
 constexpr size_t kReadBytes = 64 << 10;
 // a server that accepts no bytes within this time is unreachable
 constexpr int kWriteWaitMilliseconds = 60'000;
+// The kernel notices within 15 s and nine probes, a minute, that the peer of an idle stream is
+// gone.
+constexpr long kProbeAfterSeconds = 15, kProbeIntervalSeconds = 5;
+// libcurl wakes earlier for its own timers.
+constexpr int kStreamPollMilliseconds = 60'000;
 
 size_t append_body(char* bytes, size_t, size_t count, void* into) {
   auto& body = *static_cast<std::string*>(into);
@@ -32,6 +38,82 @@ Error with_authority_hint(Error error, const CurlLimits& limits) {
 void set_text(CURL* handle, CURLoption option, const std::string& text) {
   curl_blob blob{const_cast<char*>(text.data()), text.size(), CURL_BLOB_COPY};
   if (!text.empty()) curl().curl_easy_setopt(handle, option, &blob);
+}
+
+// Sets method, headers and body. The caller frees the returned headers after the request.
+curl_slist* set_request(CURL* handle, const std::string& method,
+                        const std::vector<std::pair<std::string, std::string>>& headers,
+                        const std::string& body) {
+  curl_slist* lines = nullptr;
+  for (const auto& [name, value] : headers)
+    lines = curl().curl_slist_append(lines, (name + ": " + value).c_str());
+  lines = curl().curl_slist_append(lines, "Expect:");
+  curl().curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines);
+  if (method == "POST" || (method != "GET" && !body.empty())) {
+    curl().curl_easy_setopt(handle, CURLOPT_POST, 1L);
+    curl().curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body.c_str());
+    curl().curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.size()));
+  }
+  if (method != "GET" && method != "POST")
+    curl().curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, method.c_str());
+  return lines;
+}
+
+int status_of(CURL* handle) {
+  long status = 0;
+  curl().curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+  return int(status);
+}
+
+// An answer that is being received in pieces.
+struct StreamedAnswer {
+  CURL* handle;
+  const Streaming& streaming;
+  std::string body = {};  // of an answer that is not streamed
+  bool ended = false;     // by the receiver
+
+  bool is_streamed() const {
+    const int status = status_of(handle);
+    return streaming.receive && status >= 200 && status < 300;
+  }
+  bool pass(std::string_view piece) {
+    ended = !streaming.receive(piece);
+    return !ended;
+  }
+};
+
+size_t begin_streamed(char* bytes, size_t, size_t count, void* into) {
+  auto& answer = *static_cast<StreamedAnswer*>(into);
+  const bool is_last = std::string_view(bytes, count) == "\r\n";
+  return is_last && answer.is_streamed() && !answer.pass("") ? 0 : count;
+}
+
+size_t receive_streamed(char* bytes, size_t size, size_t count, void* into) {
+  auto& answer = *static_cast<StreamedAnswer*>(into);
+  if (!answer.is_streamed()) return append_body(bytes, size, count, &answer.body);
+  return answer.pass({bytes, count}) ? count : 0;
+}
+
+// Transfers until the request has ended, and returns its result; nullopt: it was interrupted.
+std::optional<CURLcode> transfer_in(CURLM* multi, CURL* handle, int interrupt_descriptor) {
+  curl().curl_multi_add_handle(multi, handle);
+  std::optional<CURLcode> result;
+  for (;;) {
+    int running = 0;
+    const CURLMcode performed = curl().curl_multi_perform(multi, &running);
+    if (performed != CURLM_OK) result = CURLE_OUT_OF_MEMORY;
+    int queued = 0;
+    if (const CURLMsg* message = curl().curl_multi_info_read(multi, &queued);
+        message && message->msg == CURLMSG_DONE)
+      result = message->data.result;
+    if (result) break;
+    curl_waitfd interrupt{interrupt_descriptor, CURL_WAIT_POLLIN, 0};
+    curl().curl_multi_poll(multi, &interrupt, interrupt_descriptor < 0 ? 0 : 1,
+                           kStreamPollMilliseconds, nullptr);
+    if (interrupt.revents != 0) break;
+  }
+  curl().curl_multi_remove_handle(multi, handle);
+  return result;
 }
 
 class RawConnection final : public Connection {
@@ -123,7 +205,10 @@ void prepare(void* handle, const std::string& url, const CurlLimits& limits, cha
 
 Curl::Curl(CurlLimits limits) : limits_(std::move(limits)), handle_(new_handle()) {}
 
-Curl::~Curl() { curl().curl_easy_cleanup(static_cast<CURL*>(handle_)); }
+Curl::~Curl() {
+  curl().curl_easy_cleanup(static_cast<CURL*>(handle_));
+  if (multi_) curl().curl_multi_cleanup(static_cast<CURLM*>(multi_));
+}
 
 Result<Answer> Curl::post(const std::string& url,
                           const std::vector<std::pair<std::string, std::string>>& headers,
@@ -139,19 +224,8 @@ Result<Answer> Curl::send(const std::string& method, const std::string& url,
   curl().curl_easy_reset(handle);  // connections stay
   char explanation[CURL_ERROR_SIZE] = "";
   prepare(handle, url, limits_, explanation);
-  curl_slist* lines = nullptr;
-  for (const auto& [name, value] : headers)
-    lines = curl().curl_slist_append(lines, (name + ": " + value).c_str());
-  lines = curl().curl_slist_append(lines, "Expect:");
+  curl_slist* lines = set_request(handle, method, headers, body);
   Answer answer;
-  curl().curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines);
-  if (method == "POST" || (method != "GET" && !body.empty())) {
-    curl().curl_easy_setopt(handle, CURLOPT_POST, 1L);
-    curl().curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body.c_str());
-    curl().curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.size()));
-  }
-  if (method != "GET" && method != "POST")
-    curl().curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, method.c_str());
   curl().curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, long(limits_.answer_limit / 1ms));
   curl().curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, append_body);
   curl().curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer.body);
@@ -161,10 +235,37 @@ Result<Answer> Curl::send(const std::string& method, const std::string& url,
     return exhausted("reading the answer: larger than " + std::to_string(kAnswerBytesMax) +
                      " bytes");
   if (code != CURLE_OK) return with_authority_hint(error_of_curl(code, explanation), limits_);
-  long status = 0;
-  curl().curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
-  answer.status = int(status);
+  answer.status = status_of(handle);
   return answer;
+}
+
+Result<Answer> Curl::stream(const std::string& method, const std::string& url,
+                            const std::vector<std::pair<std::string, std::string>>& headers,
+                            const std::string& body, const Streaming& streaming) {
+  CURL* handle = static_cast<CURL*>(handle_);
+  if (handle != nullptr && multi_ == nullptr) multi_ = curl().curl_multi_init();
+  if (multi_ == nullptr) return exhausted("starting libcurl: out of memory");
+  curl().curl_easy_reset(handle);
+  char explanation[CURL_ERROR_SIZE] = "";
+  prepare(handle, url, limits_, explanation);
+  curl_slist* lines = set_request(handle, method, headers, body);
+  StreamedAnswer answer{handle, streaming};
+  curl().curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, long(streaming.answer_limit / 1ms));
+  curl().curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl().curl_easy_setopt(handle, CURLOPT_TCP_KEEPIDLE, kProbeAfterSeconds);
+  curl().curl_easy_setopt(handle, CURLOPT_TCP_KEEPINTVL, kProbeIntervalSeconds);
+  curl().curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, begin_streamed);
+  curl().curl_easy_setopt(handle, CURLOPT_HEADERDATA, &answer);
+  curl().curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive_streamed);
+  curl().curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer);
+  const auto code =
+      transfer_in(static_cast<CURLM*>(multi_), handle, streaming.interrupt_descriptor);
+  curl().curl_slist_free_all(lines);
+  if (!code) return cancelled("the request was interrupted");
+  if (answer.ended) return Answer{status_of(handle), ""};
+  if (*code == CURLE_WRITE_ERROR) return exhausted("reading the answer: larger than the limit");
+  if (*code != CURLE_OK) return with_authority_hint(error_of_curl(*code, explanation), limits_);
+  return Answer{status_of(handle), std::move(answer.body)};
 }
 
 Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const CurlLimits& limits) {

@@ -1,11 +1,12 @@
-// Wraps libcurl: sends a request and reads its whole answer, or opens a connection that transfers
-// bytes in both directions.
+// Wraps libcurl: sends a request and reads its whole answer or receives it in pieces, or opens a
+// connection that transfers bytes in both directions.
 //
 // Threads: confined to one at a time. Errors: unavailable (the connection failed, broke or timed
 // out), denied (the server's certificate), invalid (URL), exhausted (an answer longer than
-// kAnswerBytesMax).
+// kAnswerBytesMax), cancelled (interrupted).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +31,16 @@ struct CurlLimits {
   std::string ca = {}, certificate = {}, key = {};
 };
 
+// How an answer is received while it arrives.
+struct Streaming {
+  // Receives the body of an answer of status 2xx: "" when the answer begins, then each piece.
+  // Returns false to end the request. Empty: the body is read whole.
+  std::function<bool(std::string_view piece)> receive = {};
+  Duration answer_limit{};  // for the whole answer; a peer that has vanished is noticed earlier
+  // The request ends with `cancelled` when this descriptor is readable; -1: none.
+  int interrupt_descriptor = -1;
+};
+
 class Curl {
  public:
   explicit Curl(CurlLimits limits);
@@ -42,10 +53,16 @@ class Curl {
   Result<Answer> send(const std::string& method, const std::string& url,
                       const std::vector<std::pair<std::string, std::string>>& headers,
                       const std::string& body);
+  // Sends a request as send() does. What `receive` has received is not in the result's body; an
+  // answer of another status is.
+  Result<Answer> stream(const std::string& method, const std::string& url,
+                        const std::vector<std::pair<std::string, std::string>>& headers,
+                        const std::string& body, const Streaming& streaming);
 
  private:
   const CurlLimits limits_;
-  void* const handle_;  // CURL
+  void* const handle_;     // CURL
+  void* multi_ = nullptr;  // CURLM, with the connections of stream(); made by its first call
 };
 
 // Sets the options that every request needs. `handle` is a CURL. `explanation` has CURL_ERROR_SIZE

@@ -196,9 +196,11 @@ class KeptLauncher final : public launch::Launcher {
   std::vector<launch::Machine> the_machines{{"box-1", 8, int64_t{32} << 30, 0}};
   std::map<domain::AttemptId, launch::Gang> gangs;
   std::vector<launch::Agent> agents;
-  std::optional<Error> refuses;  // the result of each ensure()
-  int ensured = 0;               // calls of ensure()
-  std::atomic<int> starts = 0;   // started gangs; any thread may read it
+  std::optional<Error> refuses;   // the result of each ensure()
+  int ensured = 0;                // calls of ensure()
+  std::atomic<int> starts = 0;    // started gangs; any thread may read it
+  std::atomic<int> lists = 0;     // calls of list(); any thread may read it
+  std::function<void()> changed;  // that of on_change()
   std::function<void(const std::string& call)> while_called;  // "ensure" or "remove"
 
   std::vector<launch::MachineKind> the_kinds;
@@ -225,7 +227,11 @@ class KeptLauncher final : public launch::Launcher {
       agents.push_back({gang.attempt, gang.token, host, true});
     return {};
   }
-  std::vector<launch::Agent> list() override { return agents; }
+  std::vector<launch::Agent> list() override {
+    ++lists;
+    return agents;
+  }
+  void on_change(std::function<void()> function) override { changed = std::move(function); }
   Result<void> remove(domain::AttemptId attempt) override {
     if (while_called) while_called("remove");
     gangs.erase(attempt);

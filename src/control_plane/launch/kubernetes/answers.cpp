@@ -14,6 +14,8 @@ namespace {
 constexpr int64_t kQuantityMilliMax = int64_t{1} << 60;
 constexpr size_t kContinueBytesMax = 64 << 10;
 constexpr size_t kTaintsMax = 1'000;
+// uids have 36 characters; they are opaque.
+constexpr size_t kUidBytesMax = 128;
 
 std::string short_json_text(const Json& object, const char* name) {
   return shorten(json_text(object, name), kKubernetesTextBytesMax);
@@ -43,29 +45,27 @@ const Json& condition_of(const Json& status, std::string_view type) {
   return kNone;
 }
 
-struct Page {
+struct PageText {
   Json json;
-  std::string next;
+  std::string next, version;
 };
 
-Result<Page> read_page(std::string_view body) {
-  Page page;
+Result<PageText> read_page_text(std::string_view body) {
+  PageText page;
   page.json = TRY(parse_json(body).in("reading the answer of Kubernetes"));
   const Json& items = json_member(page.json, "items");
+  const Json& metadata = json_member(page.json, "metadata");
   // Go formats an empty list as null.
-  if (!page.json.is_object() || !(items.is_array() || items.is_null()) ||
-      !json_member(page.json, "metadata").is_object())
+  if (!page.json.is_object() || !(items.is_array() || items.is_null()) || !metadata.is_object())
     return corrupt("the answer of Kubernetes is not a list");
-  page.next = json_text(json_member(page.json, "metadata"), "continue");
+  page.next = json_text(metadata, "continue");
   if (page.next.size() > kContinueBytesMax)
     return corrupt("the answer of Kubernetes continues at a text of " +
                    std::to_string(page.next.size()) + " bytes");
+  page.version = json_text(metadata, "resourceVersion");
+  if (page.version.empty() || page.version.size() > kKubernetesVersionBytesMax)
+    return corrupt("the list of Kubernetes has no valid resourceVersion");
   return page;
-}
-
-Result<void> check_item_count(size_t count, size_t max, const char* what) {
-  if (count <= max) return {};
-  return exhausted("Kubernetes lists more than " + std::to_string(max) + " " + what);
 }
 
 bool is_object_name(std::string_view name) {
@@ -137,11 +137,6 @@ KubernetesAmounts amounts_in(const Json& quantities) {
   return {milli_of(quantities, "cpu"), milli_of(quantities, "memory") / 1000};
 }
 
-void add_amounts(KubernetesAmounts& sum, const KubernetesAmounts& more) {
-  sum.cpus_milli = std::min(sum.cpus_milli + more.cpus_milli, kQuantityMilliMax);
-  sum.memory_bytes = std::min(sum.memory_bytes + more.memory_bytes, kQuantityMilliMax);
-}
-
 // Returns a pod's requests as Kubernetes counts them: the sum of the containers, or the largest
 // init container. Sidecars (restartable init containers) count with the containers.
 KubernetesAmounts requests_of(const Json& spec) {
@@ -165,14 +160,18 @@ KubernetesAmounts requests_of(const Json& spec) {
   return sum;
 }
 
+}  // namespace
+
 // Returns nullopt if the item is not the Job of a gang.
-std::optional<KubernetesJob> read_job(const Json& item, std::string_view mark) {
+template <>
+std::optional<KubernetesJob> read_object(const Json& item, std::string_view mark) {
   const Json& metadata = json_member(item, "metadata");
   const auto attempt =
       domain::parse_attempt_id(json_text(json_member(metadata, "labels"), kAttemptLabel));
   KubernetesJob job;
   job.name = json_text(metadata, "name");
   job.uid = json_text(metadata, "uid");
+  job.version = json_text(metadata, "resourceVersion");
   job.seal = json_text(json_member(metadata, "annotations"), kSealAnnotation);
   const Json& spec = json_member(item, "spec");
   const int64_t hosts = json_int(spec, "completions");
@@ -193,7 +192,8 @@ std::optional<KubernetesJob> read_job(const Json& item, std::string_view mark) {
   return job;
 }
 
-std::optional<KubernetesPod> read_pod(const Json& item, std::string_view mark) {
+template <>
+std::optional<KubernetesPod> read_object(const Json& item, std::string_view mark) {
   const Json& metadata = json_member(item, "metadata");
   const Json& labels = json_member(metadata, "labels");
   const auto attempt = domain::parse_attempt_id(json_text(labels, kAttemptLabel));
@@ -215,10 +215,12 @@ std::optional<KubernetesPod> read_pod(const Json& item, std::string_view mark) {
   return pod;
 }
 
-KubernetesNode read_node(const Json& item) {
+template <>
+std::optional<KubernetesNode> read_object(const Json& item, std::string_view) {
   KubernetesNode node;
   const Json& metadata = json_member(item, "metadata");
   node.name = json_text(metadata, "name");
+  if (!is_object_name(node.name)) return {};
   const Json& labels = json_member(metadata, "labels");
   if (labels.is_object())
     for (const auto& [name, value] : labels.items())
@@ -237,57 +239,69 @@ KubernetesNode read_node(const Json& item) {
   return node;
 }
 
-}  // namespace
-
-Result<std::string> read_job_page(std::string_view body, std::string_view mark,
-                                  std::vector<KubernetesJob>& jobs) {
-  const Page page = TRY(read_page(body));
-  for (const Json& item : json_list(page.json, "items"))
-    if (auto job = read_job(item, mark)) jobs.push_back(*std::move(job));
-  TRY(check_item_count(jobs.size(), kKubernetesJobsMax, "Jobs"));
-  return page.next;
+template <>
+std::optional<KubernetesUse> read_object(const Json& item, std::string_view mark) {
+  const Json& spec = json_member(item, "spec");
+  const std::string phase = json_text(json_member(item, "status"), "phase");
+  const std::string node = json_text(spec, "nodeName");
+  if (!is_object_name(node) || phase == "Succeeded" || phase == kKubernetesFailed ||
+      is_of(json_member(item, "metadata"), mark))
+    return {};
+  return KubernetesUse{node, requests_of(spec)};
 }
 
-Result<std::string> read_pod_page(std::string_view body, std::string_view mark,
-                                  std::vector<KubernetesPod>& pods) {
-  const Page page = TRY(read_page(body));
-  for (const Json& item : json_list(page.json, "items"))
-    if (auto pod = read_pod(item, mark)) pods.push_back(*std::move(pod));
-  TRY(check_item_count(pods.size(), kKubernetesPodsMax, "pods"));
-  return page.next;
-}
-
-Result<std::string> read_node_page(std::string_view body, std::vector<KubernetesNode>& nodes) {
-  const Page page = TRY(read_page(body));
-  for (const Json& item : json_list(page.json, "items")) {
-    nodes.push_back(read_node(item));
-    if (!is_object_name(nodes.back().name))
-      return corrupt("Kubernetes lists a node without a valid name");
+template <class T>
+Result<KubernetesIdentity> read_identity(const Json& object) {
+  const Json& metadata = json_member(object, "metadata");
+  const std::string name = json_text(metadata, "name");
+  const std::string space = json_text(metadata, "namespace");
+  KubernetesIdentity identity{name, json_text(metadata, "uid"),
+                              json_text(metadata, "resourceVersion")};
+  if (kResourceOf<T> == KubernetesResource::others) {
+    if (!is_object_name(space)) return corrupt("a pod of Kubernetes has no valid namespace");
+    identity.name = space + "/" + name;
   }
-  TRY(check_item_count(nodes.size(), kKubernetesNodesMax, "nodes"));
-  return page.next;
+  if (!is_object_name(name)) return corrupt("an object of Kubernetes has no valid name");
+  if (identity.version.empty() || identity.version.size() > kKubernetesVersionBytesMax ||
+      identity.uid.size() > kUidBytesMax)
+    return corrupt("the object " + identity.name + " of Kubernetes has no valid resourceVersion");
+  return identity;
 }
 
-Result<std::string> read_use_page(std::string_view body, std::string_view mark,
-                                  std::map<std::string, KubernetesAmounts>& used, size_t& pods) {
-  const Page page = TRY(read_page(body));
-  for (const Json& item : json_list(page.json, "items")) {
-    TRY(check_item_count(++pods, kKubernetesPodsMax, "pods"));
-    const Json& spec = json_member(item, "spec");
-    const std::string node = json_text(spec, "nodeName");
-    const std::string phase = json_text(json_member(item, "status"), "phase");
-    if (node.empty() || phase == "Succeeded" || phase == kKubernetesFailed) continue;
-    if (is_of(json_member(item, "metadata"), mark)) continue;
-    add_amounts(used[node], requests_of(spec));
-  }
-  return page.next;
+template <class T>
+Result<KubernetesPage<T>> read_page(std::string_view body, std::string_view mark) {
+  PageText text = TRY(read_page_text(body));
+  KubernetesPage<T> page;
+  page.next = std::move(text.next);
+  page.version = std::move(text.version);
+  for (const Json& item : json_list(text.json, "items"))
+    if (auto object = read_object<T>(item, mark)) {
+      KubernetesIdentity identity = TRY(read_identity<T>(item));
+      page.objects.emplace_back(std::move(identity.name), *std::move(object));
+    }
+  return page;
 }
 
-Result<std::string> read_uid(std::string_view body) {
+#define TRAINYARD_READ(T)                                            \
+  template Result<KubernetesIdentity> read_identity<T>(const Json&); \
+  template Result<KubernetesPage<T>> read_page(std::string_view, std::string_view);
+TRAINYARD_READ(KubernetesJob)
+TRAINYARD_READ(KubernetesPod)
+TRAINYARD_READ(KubernetesNode)
+TRAINYARD_READ(KubernetesUse)
+#undef TRAINYARD_READ
+
+void add_amounts(KubernetesAmounts& sum, const KubernetesAmounts& more) {
+  sum.cpus_milli = std::min(sum.cpus_milli + more.cpus_milli, kQuantityMilliMax);
+  sum.memory_bytes = std::min(sum.memory_bytes + more.memory_bytes, kQuantityMilliMax);
+}
+
+Result<KubernetesJob> read_job_answer(std::string_view body, std::string_view mark) {
   const Json json = TRY(parse_json(body).in("reading the answer of Kubernetes"));
-  std::string uid = json_text(json_member(json, "metadata"), "uid");
-  if (uid.empty()) return corrupt("the answer of Kubernetes has no uid");
-  return uid;
+  TRY(read_identity<KubernetesJob>(json));
+  auto job = read_object<KubernetesJob>(json, mark);
+  if (!job) return corrupt("the answer of Kubernetes is not the Job of the request");
+  return *std::move(job);
 }
 
 Result<void> check_kubernetes_answer(int status, std::string_view body) {
@@ -309,6 +323,8 @@ Result<void> check_kubernetes_answer(int status, std::string_view body) {
       return not_found("Kubernetes: " + message);
     case 409:
       return conflict("Kubernetes: " + message);
+    case 410:
+      return conflict("Kubernetes: " + message, KubernetesFault::expired);
     case 400:
     case 405:
     case 413:

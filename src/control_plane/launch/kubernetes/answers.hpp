@@ -1,37 +1,68 @@
-// Decodes the answers of an API server: lists of Jobs, pods and nodes, and its errors.
+// Decodes the answers of an API server: lists of Jobs, pods and nodes, single objects, and errors.
 //
-// Lists have pages. Items without the labels of this server's gangs are left out, numbers are
-// limited, and texts shortened.
+// Lists have pages. Of an object only the used members are kept; items without the labels of this
+// server's gangs are left out, numbers are limited, and texts shortened.
 //
-// Threads: pure. Errors: corrupt (not an answer of Kubernetes), exhausted (too many items), and
-// those of kubernetes.hpp from check_kubernetes_answer().
+// Threads: pure. Errors: corrupt (not an answer of Kubernetes), and those of kubernetes.hpp from
+// check_kubernetes_answer().
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/json.hpp"
 #include "base/result.hpp"
 #include "launch/kubernetes/kubernetes.hpp"
 
 namespace trainyard::launch {
 
 inline constexpr size_t kKubernetesTextBytesMax = 300;
+// Versions have 20 digits at most; they are opaque.
+inline constexpr size_t kKubernetesVersionBytesMax = 128;
 
-// Append a page's items. Return the token of the next page; "" after the last one.
-Result<std::string> read_job_page(std::string_view body, std::string_view mark,
-                                  std::vector<KubernetesJob>& jobs);
-Result<std::string> read_pod_page(std::string_view body, std::string_view mark,
-                                  std::vector<KubernetesPod>& pods);
-Result<std::string> read_node_page(std::string_view body, std::vector<KubernetesNode>& nodes);
-// Adds up by node what the page's pods of others request. `pods` counts them.
-Result<std::string> read_use_page(std::string_view body, std::string_view mark,
-                                  std::map<std::string, KubernetesAmounts>& used, size_t& pods);
+// The members that identify an object and its state.
+struct KubernetesIdentity {
+  std::string name;  // of a pod of others: with its namespace, "default/web-0"
+  std::string uid, version;
+};
 
-// Returns the uid of a created object.
-Result<std::string> read_uid(std::string_view body);
+template <class T>
+struct KubernetesPage {
+  std::vector<std::pair<std::string, T>> objects;  // by KubernetesIdentity::name
+  std::string next;                                // the token of the next page; "": the last one
+  std::string version;                             // of the list
+};
+
+// The functions below exist for each type of objects (kubernetes.hpp, KubernetesResource). `mark`:
+// the mark of this server.
+template <class T>
+Result<KubernetesPage<T>> read_page(std::string_view body, std::string_view mark);
+// Returns what is used of an object; nullopt: nothing.
+template <class T>
+std::optional<T> read_object(const Json& object, std::string_view mark);
+template <>
+std::optional<KubernetesJob> read_object(const Json& object, std::string_view mark);
+template <>
+std::optional<KubernetesPod> read_object(const Json& object, std::string_view mark);
+template <>
+std::optional<KubernetesNode> read_object(const Json& object, std::string_view mark);
+template <>
+std::optional<KubernetesUse> read_object(const Json& object, std::string_view mark);
+// Returns the identity of an object of type T. Errors: corrupt.
+template <class T>
+Result<KubernetesIdentity> read_identity(const Json& object);
+
+// Reads the answer to a request that creates, changes or deletes a Job. Errors: corrupt, also for a
+// Job that is not this server's.
+Result<KubernetesJob> read_job_answer(std::string_view body, std::string_view mark);
+
+// Adds amounts up to a limit that no sum of clusters reaches.
+void add_amounts(KubernetesAmounts& sum, const KubernetesAmounts& more);
 
 Result<void> check_kubernetes_answer(int status, std::string_view body);
 

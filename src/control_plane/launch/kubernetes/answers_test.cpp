@@ -14,11 +14,19 @@ std::string recorded_answer(const std::string& name) {
   return text ? *text : "";
 }
 
+template <class T>
+std::vector<T> contents(const KubernetesPage<T>& page) {
+  std::vector<T> objects;
+  for (const auto& [name, object] : page.objects) objects.push_back(object);
+  return objects;
+}
+
 TEST(KubernetesAnswers, ReadsTheJobsOfTheServer) {
-  std::vector<KubernetesJob> jobs;
-  const auto next = read_job_page(recorded_answer("jobs.json"), "3fa91c", jobs);
-  ASSERT_TRUE(next) << next.error().message;
-  EXPECT_EQ(*next, "");
+  const auto page = read_page<KubernetesJob>(recorded_answer("jobs.json"), "3fa91c");
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_EQ(page->next, "");
+  EXPECT_NE(page->version, "");
+  const auto jobs = contents(*page);
   ASSERT_EQ(jobs.size(), 3u);
   EXPECT_EQ(jobs[0].name, "trainyard-3fa91c-j17a1");
   EXPECT_EQ(jobs[0].attempt, (domain::AttemptId{17, 1}));
@@ -28,14 +36,15 @@ TEST(KubernetesAnswers, ReadsTheJobsOfTheServer) {
   EXPECT_EQ(jobs[0].ended_hosts, (std::set<domain::HostIndex>{0}));
   EXPECT_FALSE(jobs[0].suspended || jobs[0].ended || jobs[0].deleting);
   EXPECT_TRUE(jobs[1].suspended);
-  jobs.clear();
-  ASSERT_TRUE(read_job_page(recorded_answer("jobs.json"), "another", jobs));
-  EXPECT_TRUE(jobs.empty());
+  const auto others = read_page<KubernetesJob>(recorded_answer("jobs.json"), "another");
+  ASSERT_TRUE(others);
+  EXPECT_TRUE(others->objects.empty());
 }
 
 TEST(KubernetesAnswers, ReadsPodsWithKubernetesMessages) {
-  std::vector<KubernetesPod> pods;
-  ASSERT_TRUE(read_pod_page(recorded_answer("pods.json"), "3fa91c", pods));
+  const auto page = read_page<KubernetesPod>(recorded_answer("pods.json"), "3fa91c");
+  ASSERT_TRUE(page) << page.error().message;
+  const auto pods = contents(*page);
   ASSERT_EQ(pods.size(), 4u);
   EXPECT_EQ(pods[0].host, 0u);
   EXPECT_EQ(pods[0].node, "n1");
@@ -52,16 +61,15 @@ TEST(KubernetesAnswers, ReadsPodsWithKubernetesMessages) {
 TEST(KubernetesAnswers, ShowPreemptionAndEvictionRatherThanTheExitCode) {
   bool preempted = false;
   const auto reason_of = [&](const std::string& status) {
-    std::vector<KubernetesPod> pods;
-    const auto read = read_pod_page(
-        R"({"metadata":{},"items":[{"metadata":{"name":"a","labels":{"trainyard/server":"m",
+    const auto object = parse_json(
+        R"({"metadata":{"name":"a","labels":{"trainyard/server":"m",
             "trainyard/attempt":"j1a1","batch.kubernetes.io/job-completion-index":"0"}},
             "status":)" +
-            status + "}]}",
-        "m", pods);
-    if (!read || pods.size() != 1) return std::string("not read");
-    preempted = pods[0].preempted;
-    return pods[0].reason;
+        status + "}");
+    const auto pod = read_object<KubernetesPod>(*object, "m");
+    if (!pod) return std::string("not read");
+    preempted = pod->preempted;
+    return pod->reason;
   };
   EXPECT_EQ(reason_of(R"({"phase":"Failed","reason":"Evicted","message":"low on memory"})"),
             "Evicted: low on memory");
@@ -82,10 +90,10 @@ TEST(KubernetesAnswers, ShowPreemptionAndEvictionRatherThanTheExitCode) {
 }
 
 TEST(KubernetesAnswers, ReadsNodesPageByPage) {
-  std::vector<KubernetesNode> nodes;
-  const auto next = read_node_page(recorded_answer("nodes.json"), nodes);
-  ASSERT_TRUE(next) << next.error().message;
-  EXPECT_FALSE(next->empty());
+  const auto page = read_page<KubernetesNode>(recorded_answer("nodes.json"), "3fa91c");
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_FALSE(page->next.empty());
+  const auto nodes = contents(*page);
   ASSERT_EQ(nodes.size(), 1u);
   EXPECT_EQ(nodes[0].name, "n1");
   EXPECT_TRUE(nodes[0].ready && nodes[0].schedulable);
@@ -94,38 +102,37 @@ TEST(KubernetesAnswers, ReadsNodesPageByPage) {
   EXPECT_EQ(nodes[0].allocatable.memory_bytes, int64_t{60} << 30);
 }
 
-TEST(KubernetesAnswers, SumsTheRequestsOfPodsOfOthers) {
-  std::map<std::string, KubernetesAmounts> used;
-  size_t pods = 0;
-  ASSERT_TRUE(read_use_page(recorded_answer("all_pods.json"), "3fa91c", used, pods));
-  EXPECT_EQ(pods, 5u);
-  ASSERT_EQ(used.size(), 1u);
-  EXPECT_EQ(used["n1"].cpus_milli, 250);
-  EXPECT_EQ(used["n1"].memory_bytes, int64_t{1} << 30);
+TEST(KubernetesAnswers, HaveTheRequestsOfPodsOfOthers) {
+  const auto page = read_page<KubernetesUse>(recorded_answer("all_pods.json"), "3fa91c");
+  ASSERT_TRUE(page) << page.error().message;
+  ASSERT_EQ(page->objects.size(), 1u);
+  EXPECT_EQ(page->objects[0].second, (KubernetesUse{"n1", {250, int64_t{1} << 30}}));
+  EXPECT_NE(page->objects[0].first.find('/'), std::string::npos) << page->objects[0].first;
 }
 
 TEST(KubernetesAnswers, CountTheLargestInitContainerAndAllSidecars) {
-  std::map<std::string, KubernetesAmounts> used;
-  size_t pods = 0;
-  ASSERT_TRUE(read_use_page(
-      R"({"metadata":{},"items":[{"metadata":{},"status":{"phase":"Running"},"spec":{
+  const auto pod = parse_json(
+      R"({"metadata":{},"status":{"phase":"Running"},"spec":{
           "nodeName":"n1","overhead":{"cpu":"10m"},
           "containers":[{"resources":{"requests":{"cpu":"1"}}},{}],
           "initContainers":[{"resources":{"requests":{"cpu":"3","memory":"1Ki"}}},
-            {"restartPolicy":"Always","resources":{"requests":{"cpu":"100m"}}}]}}]})",
-      "m", used, pods));
-  EXPECT_EQ(used["n1"].cpus_milli, 3010);
-  EXPECT_EQ(used["n1"].memory_bytes, 1024);
+            {"restartPolicy":"Always","resources":{"requests":{"cpu":"100m"}}}]}})");
+  const auto use = read_object<KubernetesUse>(*pod, "m");
+  ASSERT_TRUE(use);
+  EXPECT_EQ(use->amounts, (KubernetesAmounts{3010, 1024}));
 }
 
-TEST(KubernetesAnswers, RejectsAnswersWithoutAList) {
-  std::vector<KubernetesJob> jobs;
-  for (const char* wrong : {"", "[]", "{}", R"({"metadata":{},"items":{}})", R"({"items":[]})"})
-    EXPECT_FALSE(read_job_page(wrong, "m", jobs)) << wrong;
-  EXPECT_TRUE(read_job_page(R"({"metadata":{},"items":null})", "m", jobs));
-  EXPECT_TRUE(read_job_page(R"({"metadata":{},"items":[1,"a",{"metadata":7}]})", "m", jobs));
-  EXPECT_TRUE(jobs.empty());
-  EXPECT_FALSE(read_uid("{}"));
+TEST(KubernetesAnswers, RejectAnswersWithoutAList) {
+  const auto read = [](const char* body) { return read_page<KubernetesJob>(body, "m"); };
+  for (const char* wrong : {"", "[]", "{}", R"({"metadata":{"resourceVersion":"1"},"items":{}})",
+                            R"({"items":[]})", R"({"metadata":{},"items":[]})"})
+    EXPECT_FALSE(read(wrong)) << wrong;
+  EXPECT_TRUE(read(R"({"metadata":{"resourceVersion":"1"},"items":null})"));
+  const auto others =
+      read(R"({"metadata":{"resourceVersion":"1"},"items":[1,"a",{"metadata":7}]})");
+  ASSERT_TRUE(others) << others.error().message;
+  EXPECT_TRUE(others->objects.empty());
+  EXPECT_FALSE(read_job_answer("{}", "m"));
 }
 
 TEST(KubernetesAnswers, HaveKindsAndMessagesOfErrors) {
@@ -141,6 +148,8 @@ TEST(KubernetesAnswers, HaveKindsAndMessagesOfErrors) {
   EXPECT_EQ(error_of(403, R"({"message":"jobs is forbidden"})").kind, Kind::denied);
   EXPECT_EQ(error_of(403, R"({"message":"exceeded quota: a"})").kind, Kind::exhausted);
   EXPECT_EQ(error_of(409, "").kind, Kind::conflict);
+  EXPECT_FALSE(error_of(409, "").is(KubernetesFault::expired));
+  EXPECT_TRUE(error_of(410, "").is(KubernetesFault::expired));
   EXPECT_EQ(error_of(503, "<html>").message, "Kubernetes reports: HTTP status 503");
   EXPECT_TRUE(check_kubernetes_answer(201, "{}"));
 }

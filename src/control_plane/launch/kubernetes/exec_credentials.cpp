@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -23,27 +24,37 @@ std::string last_line(std::string_view text) {
   return line;
 }
 
-class PluginSender {
+// The credentials that the plugin has printed last. Threads: callable from anywhere.
+class PluginCredentials {
  public:
-  PluginSender(ExecPlugin plugin, std::string ca, OpenRest open, RunProgram run, Clock& clock)
-      : plugin_(std::move(plugin)),
-        ca_(std::move(ca)),
-        open_(std::move(open)),
-        run_(std::move(run)),
-        clock_(clock) {}
+  struct Printed {
+    ExecCredential credential;
+    uint64_t run = 0;  // the number of the run that has printed it
+  };
 
-  Result<RestAnswer> send(const RestRequest& request) {
+  PluginCredentials(ExecPlugin plugin, RunProgram run, Clock& clock)
+      : plugin_(std::move(plugin)), run_(std::move(run)), clock_(clock) {}
+
+  Result<Printed> get() {
+    const MutexLock lock(mutex_);
     TRY(have_credential());
-    auto answer = TRY(send_once(request));
-    // New credentials were just printed: a further run would print the same.
-    if (answer.status != kUnauthorized || !pause_is_over()) return answer;
-    credential_.reset();
-    TRY(renew().in("renewing credentials that Kubernetes rejects"));
-    return send_once(request);
+    return Printed{*credential_, runs_};
+  }
+
+  // Returns the credentials that replace rejected ones; nullopt: a further run would print the
+  // same, since they were just printed.
+  Result<std::optional<Printed>> replace(uint64_t rejected) {
+    const MutexLock lock(mutex_);
+    if (runs_ == rejected || !credential_) {
+      if (!pause_is_over()) return std::optional<Printed>();
+      credential_.reset();
+      TRY(renew().in("renewing credentials that Kubernetes rejects"));
+    }
+    return std::optional(Printed{*credential_, runs_});
   }
 
  private:
-  Result<void> have_credential() {
+  Result<void> have_credential() REQUIRES(mutex_) {
     if (credential_ && !expires_within(kExecRenewBefore)) return {};
     if (!pause_is_over()) {
       if (last_failure_ && !is_valid()) return *last_failure_;
@@ -55,16 +66,18 @@ class PluginSender {
     return renewed;
   }
 
-  bool is_valid() const { return credential_ && !expires_within(0s); }
+  bool is_valid() const REQUIRES(mutex_) { return credential_ && !expires_within(0s); }
 
   // Requires: credential_.
-  bool expires_within(Duration duration) const {
+  bool expires_within(Duration duration) const REQUIRES(mutex_) {
     return credential_->expires && clock_.now() >= *credential_->expires - duration;
   }
 
-  bool pause_is_over() const { return clock_.monotonic() - last_run_ >= kExecPause; }
+  bool pause_is_over() const REQUIRES(mutex_) {
+    return clock_.monotonic() - last_run_ >= kExecPause;
+  }
 
-  Result<void> renew() {
+  Result<void> renew() REQUIRES(mutex_) {
     auto credential = run_plugin();
     last_run_ = clock_.monotonic();
     if (!credential) {
@@ -73,17 +86,9 @@ class PluginSender {
       return *last_failure_;
     }
     last_failure_.reset();
-    if (!send_ || !credential_ || credential_->certificate != credential->certificate ||
-        credential_->key != credential->key)
-      send_ = open_({ca_, credential->certificate, credential->key});
     credential_ = *std::move(credential);
+    ++runs_;
     return {};
-  }
-
-  Result<RestAnswer> send_once(RestRequest request) {
-    if (!credential_->token.empty())
-      request.headers.emplace_back("Authorization", "Bearer " + credential_->token);
-    return send_(request);
   }
 
   // The message of an error continues the plugin's name.
@@ -122,23 +127,58 @@ class PluginSender {
   }
 
   const ExecPlugin plugin_;
-  const std::string ca_;
-  const OpenRest open_;
   const RunProgram run_;
   Clock& clock_;
+  Mutex mutex_;  // also held while the plugin runs: all requests need its result
+  std::optional<ExecCredential> credential_ GUARDED_BY(mutex_);
+  uint64_t runs_ GUARDED_BY(mutex_) = 0;                  // that have printed credentials
+  std::optional<Error> last_failure_ GUARDED_BY(mutex_);  // unset if the last run succeeded
+  std::chrono::nanoseconds last_run_ GUARDED_BY(mutex_){};
+};
+
+// Sends the requests of one thread with these credentials.
+class PluginSender {
+ public:
+  PluginSender(std::shared_ptr<PluginCredentials> credentials, std::string ca, OpenRest open)
+      : credentials_(std::move(credentials)), ca_(std::move(ca)), open_(std::move(open)) {}
+
+  Result<RestAnswer> send(const RestRequest& request) {
+    const auto printed = TRY(credentials_->get());
+    auto answer = TRY(send_with(printed.credential, request));
+    if (answer.status != kUnauthorized) return answer;
+    const auto replaced = TRY(credentials_->replace(printed.run));
+    return replaced ? send_with(replaced->credential, request) : answer;
+  }
+
+ private:
+  Result<RestAnswer> send_with(const ExecCredential& credential, RestRequest request) {
+    if (!send_ || certificate_ != credential.certificate || key_ != credential.key) {
+      certificate_ = credential.certificate;
+      key_ = credential.key;
+      send_ = open_({ca_, certificate_, key_});
+    }
+    if (!credential.token.empty())
+      request.headers.emplace_back("Authorization", "Bearer " + credential.token);
+    return send_(request);
+  }
+
+  const std::shared_ptr<PluginCredentials> credentials_;
+  const std::string ca_;
+  const OpenRest open_;
+  std::string certificate_, key_;  // with which send_ was opened
   SendRest send_;
-  std::optional<ExecCredential> credential_;
-  std::optional<Error> last_failure_;  // unset if the last run succeeded
-  std::chrono::nanoseconds last_run_{};
 };
 
 }  // namespace
 
-SendRest send_with_plugin(ExecPlugin plugin, std::string ca, OpenRest open, RunProgram run,
-                          Clock& clock) {
-  const auto sender = std::make_shared<PluginSender>(std::move(plugin), std::move(ca),
-                                                     std::move(open), std::move(run), clock);
-  return [sender](const RestRequest& request) { return sender->send(request); };
+OpenSendRest open_with_plugin(ExecPlugin plugin, std::string ca, OpenRest open, RunProgram run,
+                              Clock& clock) {
+  const auto credentials =
+      std::make_shared<PluginCredentials>(std::move(plugin), std::move(run), clock);
+  return [credentials, ca = std::move(ca), open = std::move(open)]() -> SendRest {
+    const auto sender = std::make_shared<PluginSender>(credentials, ca, open);
+    return [sender](const RestRequest& request) { return sender->send(request); };
+  };
 }
 
 }  // namespace trainyard::launch

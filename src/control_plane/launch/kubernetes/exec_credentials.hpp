@@ -5,8 +5,9 @@
 // a pause, so that neither a plugin that fails nor credentials that are never accepted make each
 // request start a program. A plugin has no terminal, a deadline and a limit of its output.
 //
-// Threads: the result is confined to one at a time, as every SendRest; the plugin runs on that
-// thread. Errors: unavailable, when the plugin is missing, fails, is late, or prints no valid
+// Threads: the opened SendRests share the credentials. Each is confined to one thread at a time, as
+// every SendRest; the plugin runs on the thread of the one that needs it, and the others wait.
+// Errors: unavailable, when the plugin is missing, fails, is late, or prints no valid
 // credentials (the message has the last line of its standard error); otherwise those of SendRest.
 #pragma once
 
@@ -31,7 +32,7 @@ inline constexpr Duration kExecPause = 10s;
 using OpenRest = std::function<SendRest(const RestIdentity&)>;
 
 // `ca` is the CA of the API server, in PEM. `clock` outlives the result.
-SendRest send_with_plugin(ExecPlugin plugin, std::string ca, OpenRest open, RunProgram run,
-                          Clock& clock);
+OpenSendRest open_with_plugin(ExecPlugin plugin, std::string ca, OpenRest open, RunProgram run,
+                              Clock& clock);
 
 }  // namespace trainyard::launch

@@ -31,13 +31,15 @@ class ExecCredentialsTest : public testing::Test {
     plugin_.info = "{}";
   }
 
-  SendRest sender(const RunProgram& run = {}) {
+  SendRest sender(const RunProgram& run = {}) { return senders(run)(); }
+
+  OpenSendRest senders(const RunProgram& run = {}) {
     const RunProgram prepared = [this](const os::Command& command) -> Result<os::Outcome> {
       runs_.push_back(command);
       clock_.advance(run_time_);
       return next(outcomes_);
     };
-    return send_with_plugin(
+    return open_with_plugin(
         plugin_, "CA",
         [this](const RestIdentity& identity) {
           identities_.push_back(identity);
@@ -167,6 +169,23 @@ TEST_F(ExecCredentialsTest, RunsThePluginAgainOnceATokenIsRejected) {
   EXPECT_EQ(authorization(), "Bearer second");
   EXPECT_EQ(requests_.size(), 3u);
   EXPECT_EQ(requests_[2].headers.size(), 2u) << "not both tokens";
+}
+
+TEST_F(ExecCredentialsTest, SharesCredentialsBetweenItsSenders) {
+  outcomes_ = {printed({{"token", "first"}}), printed({{"token", "second"}})};
+  const auto open = senders();
+  const auto one = open(), other = open();
+  ASSERT_TRUE(one(request()));
+  ASSERT_TRUE(other(request()));
+  EXPECT_EQ(runs_.size(), 1u);
+  clock_.advance(kExecPause);
+  answers_ = {{401, "{}"}, {200, "{}"}};
+  ASSERT_TRUE(one(request()));
+  EXPECT_EQ(runs_.size(), 2u);
+  ASSERT_TRUE(other(request()));
+  EXPECT_EQ(runs_.size(), 2u);
+  EXPECT_EQ(authorization(), "Bearer second");
+  EXPECT_EQ(identities_.size(), 2u) << "each has its own connection";
 }
 
 TEST_F(ExecCredentialsTest, ReturnsARejectionThatNewTokensDoNotChange) {

@@ -1,22 +1,31 @@
-// Kubernetes is the launcher's interface to a Kubernetes cluster: it lists the Jobs and pods of
-// this server, the nodes and the requests of other pods there, and creates and deletes a gang's
+// Kubernetes is the launcher's interface to a Kubernetes cluster: it lists and watches the Jobs and
+// pods of this server, the nodes and the pods of others there, and creates and deletes a gang's
 // objects. rest.hpp implements it, and memory_kubernetes.hpp for tests.
 //
-// Threads: confined to the launcher's. Errors: unavailable (the API server does not answer: try
-// again), denied (wrong or expired credentials, missing right), conflict (an object of that name
-// exists), invalid (Kubernetes rejects the request; the message quotes it), exhausted (a quota, or
-// an answer beyond its limit).
+// Lists and watches are passed as the API server sends them; answers.hpp and watch_events.hpp
+// decode them.
+//
+// Threads: list() and watch() of one resource are confined to one thread at a time; each resource
+// may have its own. stop() is callable from anywhere, the others from one further thread. Errors:
+// unavailable (the API server does not answer: try again), denied (wrong or expired credentials,
+// missing right), conflict (an object of that name exists; with the detail `expired`: the changes
+// after this version, or the pages after this one, are no longer known), invalid (Kubernetes
+// rejects the request; the message quotes it), exhausted (a quota, or an answer beyond its limit),
+// cancelled (stopped).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "domain/job.hpp"
 
 namespace trainyard::launch {
@@ -27,6 +36,10 @@ inline constexpr size_t kKubernetesPodsMax = 300'000;
 inline constexpr size_t kKubernetesJobsMax = 100'000;
 // Items on one page of a list.
 inline constexpr size_t kKubernetesPageItems = 500;
+
+enum class KubernetesFault {
+  expired,  // HTTP status 410
+};
 
 // The text for failure in conditions of Jobs, phases of pods, and policies of Jobs.
 inline constexpr const char* kKubernetesFailed = "Failed";
@@ -39,12 +52,14 @@ inline constexpr const char* kSealAnnotation = "trainyard/seal";   // the encryp
 struct KubernetesAmounts {
   int64_t cpus_milli = 0;
   int64_t memory_bytes = 0;
+  bool operator==(const KubernetesAmounts&) const = default;
 };
 
 // A Job with the labels of a gang.
 struct KubernetesJob {
   std::string name;
   std::string uid;
+  std::string version;  // its resourceVersion, which is compared for equality only
   domain::AttemptId attempt;
   uint32_t hosts = 0;
   std::string seal;
@@ -53,6 +68,7 @@ struct KubernetesJob {
   bool ended = false;     // complete or failed
   std::string reason;     // why it failed: "FailedIndexes: Job has failed indexes"
   std::set<domain::HostIndex> ended_hosts;
+  bool operator==(const KubernetesJob&) const = default;
 };
 
 // A pod of such a Job.
@@ -68,6 +84,7 @@ struct KubernetesPod {
   // Why it does not run yet, or has ended: "Unschedulable: 0/3 nodes are available", "OOMKilled,
   // exit code 137"; "": unknown.
   std::string reason;
+  bool operator==(const KubernetesPod&) const = default;
 };
 
 struct KubernetesNode {
@@ -78,30 +95,71 @@ struct KubernetesNode {
   std::map<std::string, std::string> labels;
   struct Taint {
     std::string key, value, effect;
+    bool operator==(const Taint&) const = default;
   };
   std::vector<Taint> taints;
   KubernetesAmounts allocatable;
+  bool operator==(const KubernetesNode&) const = default;
+};
+
+// Describes the requests of a pod of others on its node. Pods that have ended, or have no node,
+// request nothing.
+struct KubernetesUse {
+  std::string node;
+  KubernetesAmounts amounts;
+  bool operator==(const KubernetesUse&) const = default;
+};
+
+// Names what is listed and watched. Each resource has a type of objects.
+enum class KubernetesResource {
+  jobs,    // KubernetesJob: of this server
+  pods,    // KubernetesPod: of such Jobs
+  nodes,   // KubernetesNode: all
+  others,  // KubernetesUse: the pods of all namespaces, except this server's
+};
+
+template <class T>
+inline constexpr KubernetesResource kResourceOf = KubernetesResource::others;
+template <>
+inline constexpr KubernetesResource kResourceOf<KubernetesJob> = KubernetesResource::jobs;
+template <>
+inline constexpr KubernetesResource kResourceOf<KubernetesPod> = KubernetesResource::pods;
+template <>
+inline constexpr KubernetesResource kResourceOf<KubernetesNode> = KubernetesResource::nodes;
+
+// Requests the changes of a resource.
+struct KubernetesWatch {
+  std::string version;  // the last one that is known: of a list, an event or a bookmark
+  Duration timeout{};   // the API server ends the watch then
+  // Receives "" when the API server accepts the watch, then the bytes of its lines in pieces of any
+  // size. Returns false to end the watch.
+  std::function<bool(std::string_view)> receive;
 };
 
 class Kubernetes {
  public:
   virtual ~Kubernetes() = default;
-  virtual Result<std::vector<KubernetesJob>> jobs() = 0;
-  virtual Result<std::vector<KubernetesPod>> pods() = 0;
-  virtual Result<std::vector<KubernetesNode>> nodes() = 0;
-  // Returns the sum of requests on each node, by the pods of all namespaces that have not ended;
-  // those of this server are excluded.
-  virtual Result<std::map<std::string, KubernetesAmounts>> used_by_others() = 0;
-  // Returns the Job's uid. Errors: conflict, when one of its name exists.
-  virtual Result<std::string> create_job(const Json& job) = 0;
+  // Returns one page of the list. `page` is the token in the page before it; "": the first one,
+  // which shows all that was written before the request.
+  virtual Result<std::string> list(KubernetesResource resource, const std::string& page) = 0;
+  // Returns when the watch has ended: by the API server or the receiver. A connection that sends
+  // nothing for longer than the timeout is dropped (unavailable).
+  virtual Result<void> watch(KubernetesResource resource, const KubernetesWatch& watch) = 0;
+  // Ends list() and watch(), now and in future.
+  virtual void stop() {}
+  // Returns the Job of this server with the name, as it is now; nullopt: no such Job exists.
+  virtual Result<std::optional<KubernetesJob>> find_job(const std::string& name) = 0;
+  // Returns the created Job. Errors: conflict, when one of its name exists.
+  virtual Result<KubernetesJob> create_job(const Json& job) = 0;
   // Create or replace the object.
   virtual Result<void> apply_secret(const Json& secret) = 0;
   virtual Result<void> apply_service(const Json& service) = 0;
-  // Lets the pods of a suspended Job be created.
-  virtual Result<void> resume_job(const std::string& name) = 0;
+  // Lets the pods of a suspended Job be created. Returns the changed Job.
+  virtual Result<KubernetesJob> resume_job(const std::string& name) = 0;
   // Deletes the Job with its pods, Secret and Service; they no longer exist when the Job does not.
-  // Does nothing if no Job with this name and uid exists.
-  virtual Result<void> delete_job(const std::string& name, const std::string& uid) = 0;
+  // Returns the Job, whose pods end; nullopt: no Job with this name and uid exists.
+  virtual Result<std::optional<KubernetesJob>> delete_job(const std::string& name,
+                                                          const std::string& uid) = 0;
 };
 
 }  // namespace trainyard::launch

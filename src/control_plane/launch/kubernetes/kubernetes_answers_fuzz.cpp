@@ -16,29 +16,25 @@ using namespace trainyard::launch;
 namespace {
 
 void read_lists(std::string_view text) {
-  std::vector<KubernetesJob> jobs;
-  if (read_job_page(text, "3fa91c", jobs))
-    for (const auto& job : jobs) {
+  if (const auto jobs = read_page<KubernetesJob>(text, "3fa91c"))
+    for (const auto& [name, job] : jobs->objects) {
       CHECK(job.hosts > 0 && job.hosts <= domain::kGangHostsMax, "the gang's size has its limits");
       for (const auto host : job.ended_hosts)
         CHECK(host < job.hosts, "the host index is below the gang's size");
     }
-  std::vector<KubernetesPod> pods;
-  if (read_pod_page(text, "3fa91c", pods))
-    for (const auto& pod : pods)
+  if (const auto pods = read_page<KubernetesPod>(text, "3fa91c"))
+    for (const auto& [name, pod] : pods->objects)
       CHECK(pod.host < domain::kGangHostsMax, "the host index has its limit");
-  std::vector<KubernetesNode> nodes;
-  if (read_node_page(text, nodes))
-    for (const auto& node : nodes) {
+  if (const auto nodes = read_page<KubernetesNode>(text, "3fa91c"))
+    for (const auto& [name, node] : nodes->objects) {
       CHECK(!node.name.empty(), "the node has a name");
       CHECK(node.allocatable.cpus_milli >= 0 && node.allocatable.memory_bytes >= 0,
             "amounts are not negative");
     }
-  std::map<std::string, KubernetesAmounts> used;
-  size_t count = 0;
-  if (read_use_page(text, "3fa91c", used, count))
-    for (const auto& [name, amounts] : used)
-      CHECK(amounts.cpus_milli >= 0 && amounts.memory_bytes >= 0, "amounts are not negative");
+  if (const auto uses = read_page<KubernetesUse>(text, "3fa91c"))
+    for (const auto& [name, use] : uses->objects)
+      CHECK(use.amounts.cpus_milli >= 0 && use.amounts.memory_bytes >= 0,
+            "amounts are not negative");
 }
 
 }  // namespace
@@ -46,7 +42,7 @@ void read_lists(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   read_lists(text);
-  (void)read_uid(text);
+  (void)read_job_answer(text, "3fa91c");
   CHECK(check_kubernetes_answer(200, text), "status 200 is accepted");
   for (const int status : {400, 401, 403, 404, 409, 422, 429, 500})
     CHECK(!check_kubernetes_answer(status, text), "an error status is rejected");

@@ -6,13 +6,14 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "launch/kubernetes/cluster_view.hpp"
 
 namespace trainyard::launch {
 namespace {
 
-// After this number of queries an interrupted start counts as abandoned, since ensure() has not
-// completed it.
-constexpr uint32_t kInterruptedLooksMax = 100;
+// After this time an interrupted start counts as abandoned, since ensure() has not completed it.
+// Control calls ensure() at each look, which are half a second apart at most.
+constexpr Duration kInterruptedMax = 1min;
 
 struct OwnGang {
   KubernetesJob job;
@@ -35,6 +36,11 @@ bool is_lost(const KubernetesPod& pod, const std::vector<KubernetesNode>& nodes)
   const KubernetesNode* node = find_node(nodes, pod.node);
   return node == nullptr || !node->ready;
 }
+
+// Returns true if the pod's watch is behind its Job's. Kubernetes counts a host as ended after its
+// pod has ended, and pod and Job have different watches. The pod's event is on its way, and says
+// why.
+bool is_behind(const KubernetesPod* pod) { return pod && !has_ended(*pod) && !pod->deleting; }
 
 std::string describe(const KubernetesPod& pod, const std::vector<KubernetesNode>& nodes) {
   std::string text = "Kubernetes pod " + pod.name + " is " + (pod.phase.empty() ? "?" : pod.phase);
@@ -62,14 +68,17 @@ std::string describe(const KubernetesPlacement& placement) {
 
 class KubernetesLauncher final : public Launcher {
  public:
-  KubernetesLauncher(const KubernetesSettings& settings, std::unique_ptr<Kubernetes> kubernetes)
+  KubernetesLauncher(const KubernetesSettings& settings, std::unique_ptr<Kubernetes> kubernetes,
+                     Clock& clock, Random& random, KubernetesThreads threads)
       : settings_(settings),
-        kubernetes_(std::move(kubernetes)),
-        placements_(placements_of(settings_.jobs)) {}
+        clock_(clock),
+        placements_(placements_of(settings_.jobs)),
+        view_(std::move(kubernetes), settings_.jobs.mark, clock, random,
+              threads == KubernetesThreads::own) {}
 
   Result<void> begin() {
-    TRY(look_at_jobs());
-    TRY(look_at_nodes());
+    TRY(view_.begin());
+    look();
     // Only labels are checked, since taints change often.
     for (const auto& placement : placements_)
       if (!placement.node_selector.empty() && std::ranges::none_of(nodes_, [&](const auto& node) {
@@ -82,9 +91,11 @@ class KubernetesLauncher final : public Launcher {
   }
 
   std::vector<Machine> machines() override {
-    note_failure(look_at_nodes());
-    return machines_of(nodes_, placements_, others_);
+    look();
+    return machines_of(nodes_, placements_, view_.used_by_others());
   }
+
+  void on_change(std::function<void()> changed) override { view_.on_change(std::move(changed)); }
 
   Result<void> ensure(const Gang& gang) override {
     auto ensured = create_unless_there(gang);
@@ -97,14 +108,16 @@ class KubernetesLauncher final : public Launcher {
   }
 
   std::vector<Agent> list() override {
-    note_failure(look_at_gangs());
+    look();
+    note_preempted();
     std::vector<Agent> agents;
     for (const auto& [attempt, own] : gangs_) {
       if (own.job.deleting || !is_started(own)) continue;
-      std::vector<const KubernetesPod*> pods;
-      for (const auto& pod : pods_)
-        if (pod.attempt == attempt) pods.push_back(&pod);
-      for (Agent& agent : agents_of(own.job, own.token, pods, nodes_)) {
+      const auto pods = pods_of_.find(attempt);
+      for (Agent& agent :
+           agents_of(own.job, own.token,
+                     pods == pods_of_.end() ? std::vector<const KubernetesPod*>() : pods->second,
+                     nodes_)) {
         if (const auto reason = preempted_.find({attempt, agent.host});
             reason != preempted_.end()) {
           agent.preempted = true;
@@ -117,18 +130,16 @@ class KubernetesLauncher final : public Launcher {
   }
 
   Result<void> remove(domain::AttemptId attempt) override {
-    TRY(look_at_jobs());
+    look();
     const auto found = gangs_.find(attempt);
     if (found == gangs_.end() || found->second.job.deleting) return {};
     TRY(check_writer());
-    TRY(kubernetes_->delete_job(found->second.job.name, found->second.job.uid));
-    found->second.job.deleting = true;
-    return {};
+    return view_.delete_job(found->second.job.name, found->second.job.uid);
   }
 
  private:
   Result<void> create_unless_there(const Gang& gang) {
-    TRY(look_at_jobs());
+    look();
     std::optional<std::string> begun;  // the uid of the Job of a start that was interrupted
     if (const OwnGang* known = find(gang.attempt)) {
       TRY(check_same(*known, gang));
@@ -136,8 +147,7 @@ class KubernetesLauncher final : public Launcher {
       begun = known->job.uid;
     }
     if (auto started = start(gang, begun); !started) {
-      // The response may be lost although the Job was created.
-      if (const auto removed = remove(gang.attempt); !removed)
+      if (const auto removed = remove_started(gang.attempt); !removed)
         log(Level::warning, "launch",
             "removing what could not be started: " + removed.error().message,
             {{"attempt", gang.attempt.text()}});
@@ -146,51 +156,74 @@ class KubernetesLauncher final : public Launcher {
     return {};
   }
 
-  Result<void> look_at_jobs() {
-    auto jobs = TRY(kubernetes_->jobs());
-    gangs_.clear();
+  // Removes what may be left of a start that failed. The response may be lost although the Job was
+  // created, so the API server is queried.
+  Result<void> remove_started(domain::AttemptId attempt) {
+    const auto job = TRY(view_.find_job(gang_name(settings_.jobs.mark, attempt)));
+    if (!job || job->deleting || !settings_.unseal(job->seal, attempt.text())) return {};
+    TRY(check_writer());
+    return view_.delete_job(job->name, job->uid);
+  }
+
+  // Takes what has changed since the last call.
+  void look() {
+    view_.refresh();
+    if (auto jobs = view_.jobs(); jobs != jobs_) {
+      jobs_ = std::move(jobs);
+      take_jobs();
+    }
+    if (auto pods = view_.pods(); pods != pods_) {
+      pods_ = std::move(pods);
+      pods_of_.clear();
+      for (const auto& [name, pod] : *pods_) pods_of_[pod.attempt].push_back(&pod);
+    }
+    if (auto nodes = view_.nodes(); nodes != seen_nodes_) {
+      seen_nodes_ = std::move(nodes);
+      nodes_.clear();
+      for (const auto& [name, node] : *seen_nodes_) nodes_.push_back(node);
+    }
+  }
+
+  void take_jobs() {
+    const auto former = std::exchange(gangs_, {});
     std::set<std::string> suspended;
-    for (KubernetesJob& job : jobs) {
+    for (const auto& [name, job] : *jobs_) {
       if (job.name != gang_name(settings_.jobs.mark, job.attempt)) continue;
       // Another server may have the same mark, but it has another key.
-      auto token = settings_.unseal(job.seal, job.attempt.text());
+      const auto token = token_of(job, former);
       if (!token) continue;
       if (job.suspended) suspended.insert(job.uid);
-      const auto attempt = job.attempt;
-      gangs_.insert_or_assign(attempt, OwnGang{std::move(job), *std::move(token)});
+      gangs_.insert_or_assign(job.attempt, OwnGang{job, *token});
     }
     std::erase_if(interrupted_, [&](const auto& each) { return !suspended.contains(each.first); });
-    return {};
   }
 
-  Result<void> look_at_gangs() {
-    TRY(look_at_jobs());
-    pods_ = TRY(kubernetes_->pods());
+  // Returns the token of a known Job again, or decrypts it.
+  std::optional<std::string> token_of(const KubernetesJob& job,
+                                      const std::map<domain::AttemptId, OwnGang>& former) const {
+    if (const auto known = former.find(job.attempt);
+        known != former.end() && known->second.job.seal == job.seal)
+      return known->second.token;
+    auto token = settings_.unseal(job.seal, job.attempt.text());
+    return token ? std::optional(*std::move(token)) : std::nullopt;
+  }
+
+  void note_preempted() {
     std::erase_if(preempted_, [&](const auto& each) { return !gangs_.contains(each.first.first); });
-    for (const KubernetesPod& pod : pods_)
+    const auto note = [&](const KubernetesPod& pod) {
       if (pod.preempted && gangs_.contains(pod.attempt))
         preempted_[{pod.attempt, pod.host}] = describe(pod, nodes_);
-    return {};
-  }
-
-  Result<void> look_at_nodes() {
-    auto nodes = TRY(kubernetes_->nodes());
-    others_ = TRY(kubernetes_->used_by_others());
-    nodes_ = std::move(nodes);
-    return {};
-  }
-
-  void note_failure(const Result<void>& looked) {
-    if (!looked && last_failure_ != looked.error().message)
-      log(Level::warning, "launch", "cannot query Kubernetes; using its last answer",
-          {{"why", looked.error().message}});
-    last_failure_ = looked ? "" : looked.error().message;
+    };
+    for (const KubernetesPod& pod : view_.take_vanished()) note(pod);
+    for (const auto& [name, pod] : *pods_) note(pod);
   }
 
   // Leaves out an interrupted start, which ensure() completes. An abandoned one is listed, so that
   // control removes it.
   bool is_started(const OwnGang& own) {
-    return !own.job.suspended || ++interrupted_[own.job.uid] > kInterruptedLooksMax;
+    if (!own.job.suspended) return true;
+    const auto now = clock_.monotonic();
+    return now - interrupted_.try_emplace(own.job.uid, now).first->second > kInterruptedMax;
   }
 
   const OwnGang* find(const domain::AttemptId& attempt) const {
@@ -212,32 +245,35 @@ class KubernetesLauncher final : public Launcher {
   Result<void> check_writer() const { return launch::check_writer(settings_.why_not()); }
 
   Result<void> start(const Gang& gang, const std::optional<std::string>& begun) {
-    if (nodes_.empty()) TRY(look_at_nodes());
     auto objects = TRY(plan_objects(settings_.jobs, gang, nodes_,
                                     settings_.seal(gang.token, gang.attempt.text())));
     TRY(check_writer());
-    const std::string uid = begun ? *begun : TRY(kubernetes_->create_job(objects.job));
+    const std::string uid = begun ? *begun : TRY(view_.create_job(objects.job)).uid;
     set_owner(objects.secret, objects.name, uid);
     set_owner(objects.service, objects.name, uid);
-    TRY(kubernetes_->apply_secret(objects.secret));
-    TRY(kubernetes_->apply_service(objects.service));
-    TRY(kubernetes_->resume_job(objects.name));
+    TRY(view_.apply_secret(objects.secret));
+    TRY(view_.apply_service(objects.service));
+    TRY(view_.resume_job(objects.name));
     log(Level::info, "launch", "created in Kubernetes",
         {{"attempt", gang.attempt.text()}, {"job", objects.name}});
     return {};
   }
 
   const KubernetesSettings settings_;
-  const std::unique_ptr<Kubernetes> kubernetes_;
+  Clock& clock_;
   const std::vector<KubernetesPlacement> placements_;
+  KubernetesView view_;
+  // The objects that were last seen there.
+  std::shared_ptr<const KubernetesView::Jobs> jobs_;
+  std::shared_ptr<const KubernetesView::Pods> pods_;
+  std::shared_ptr<const KubernetesView::Nodes> seen_nodes_;
   std::map<domain::AttemptId, OwnGang> gangs_;
-  std::map<std::string, uint32_t> interrupted_;  // uid of a suspended Job -> queries
-  std::vector<KubernetesPod> pods_;
+  std::map<domain::AttemptId, std::vector<const KubernetesPod*>> pods_of_;  // of pods_
+  std::vector<KubernetesNode> nodes_;
+  // uid of a suspended Job -> when it was first seen
+  std::map<std::string, std::chrono::nanoseconds> interrupted_;
   // By host: what its pod was before it was preempted. The pod itself vanishes when it has ended.
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, std::string> preempted_;
-  std::vector<KubernetesNode> nodes_;
-  std::map<std::string, KubernetesAmounts> others_;
-  std::string last_failure_;
 };
 
 }  // namespace
@@ -287,8 +323,9 @@ std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
   for (domain::HostIndex host = 0; host < job.hosts; ++host) {
     const KubernetesPod* pod = of_hosts[host];
     Agent agent{job.attempt, token, host, false};
-    const bool over = job.ended || job.suspended || job.ended_hosts.contains(host);
-    agent.alive = !over && !(pod && (has_ended(*pod) || is_lost(*pod, nodes)));
+    const bool is_counted = job.ended || job.ended_hosts.contains(host);
+    agent.alive = !job.suspended && !(is_counted && !is_behind(pod)) &&
+                  !(pod && (has_ended(*pod) || is_lost(*pod, nodes)));
     if (!agent.alive || pod == nullptr || pod->phase != "Running")
       agent.note = pod ? describe(*pod, nodes) : describe(job);
     if (agent.alive && pending.empty()) pending = agent.note;
@@ -301,8 +338,11 @@ std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
 }
 
 Result<std::unique_ptr<Launcher>> make_kubernetes(const KubernetesSettings& settings,
-                                                  std::unique_ptr<Kubernetes> kubernetes) {
-  auto launcher = std::make_unique<KubernetesLauncher>(settings, std::move(kubernetes));
+                                                  std::unique_ptr<Kubernetes> kubernetes,
+                                                  Clock& clock, Random& random,
+                                                  KubernetesThreads threads) {
+  auto launcher =
+      std::make_unique<KubernetesLauncher>(settings, std::move(kubernetes), clock, random, threads);
   TRY(launcher->begin());
   return std::unique_ptr<Launcher>(std::move(launcher));
 }

@@ -8,10 +8,12 @@
 // of the Job until its pod ends, even while the pod is pending. A removed Job exists until all its
 // pods have ended; until then its attempt is not started again.
 //
-// While the API server does not answer, list() and machines() return their last results. The
-// launcher is not made without a first answer.
+// No request is made for a look: watches keep a copy of Jobs, pods and nodes (cluster_view.hpp),
+// and call on_change()'s function within milliseconds of a change. The launcher's own changes are
+// seen at once. While the API server does not answer, list() and machines() return their last
+// results. The launcher is not made without a first answer.
 //
-// Threads: as launcher.hpp.
+// Threads: as launcher.hpp, in addition to its own.
 #pragma once
 
 #include <functional>
@@ -20,6 +22,8 @@
 #include <string>
 #include <vector>
 
+#include "base/random.hpp"
+#include "base/time.hpp"
 #include "launch/kubernetes/gang_objects.hpp"
 #include "launch/kubernetes/kubernetes.hpp"
 #include "launch/launcher.hpp"
@@ -38,10 +42,16 @@ struct KubernetesSettings {
   std::function<std::string()> why_not = [] { return std::string(); };
 };
 
+enum class KubernetesThreads {
+  own,   // watch the API server
+  none,  // each call of the launcher queries it: for tests
+};
+
 // Errors: unavailable (the API server does not answer), denied, invalid (no node matches a node
-// selector).
-Result<std::unique_ptr<Launcher>> make_kubernetes(const KubernetesSettings& settings,
-                                                  std::unique_ptr<Kubernetes> kubernetes);
+// selector). `clock` and `random` outlive the launcher.
+Result<std::unique_ptr<Launcher>> make_kubernetes(
+    const KubernetesSettings& settings, std::unique_ptr<Kubernetes> kubernetes, Clock& clock,
+    Random& random, KubernetesThreads threads = KubernetesThreads::own);
 
 // Returns the parts of nodes that jobs of this server may use. Leaves out nodes that are not ready,
 // cordoned, or admit none of the placements. `others`: the requests of other pods there. Pure.

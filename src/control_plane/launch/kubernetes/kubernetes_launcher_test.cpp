@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/test_clock.hpp"
 #include "base/text.hpp"
+#include "launch/testing/locked_random.hpp"
 #include "launch/testing/memory_kubernetes.hpp"
 
 namespace trainyard::launch {
@@ -30,8 +32,12 @@ class KubernetesLauncherTest : public testing::Test {
     }
   }
 
+  Result<std::unique_ptr<Launcher>> make() {
+    return make_kubernetes(settings_, cluster_.client(), clock_, random_, KubernetesThreads::none);
+  }
+
   std::unique_ptr<Launcher> server() {
-    auto made = make_kubernetes(settings_, cluster_.client());
+    auto made = make();
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }
@@ -57,6 +63,8 @@ class KubernetesLauncherTest : public testing::Test {
     return "not listed";
   }
 
+  TestClock clock_;
+  SeededRandom random_{1};
   KubernetesSettings settings_;
   MemoryKubernetes cluster_;
   std::string why_not_;
@@ -160,6 +168,49 @@ TEST_F(KubernetesLauncherTest, OffersUsableNodesLessTheUseOfOthers) {
   EXPECT_TRUE(launcher->machines().empty());
 }
 
+TEST_F(KubernetesLauncherTest, WaitsForThePodsEventOfAHostThatTheJobHasCounted) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(2)));
+  cluster_.jobs.begin()->second.ended_hosts = {1};
+  EXPECT_EQ(note_of(*launcher, 1), "alive: ") << "its pod's watch is behind";
+  cluster_.end_host({1, 1}, 1, "OOMKilled, exit code 137");
+  EXPECT_EQ(note_of(*launcher, 1),
+            "dead: Kubernetes pod trainyard-3fa91c-j1a1-1-x is Failed (OOMKilled, exit code 137)");
+}
+
+TEST_F(KubernetesLauncherTest, SeesAPreemptionWhosePodVanishesBeforeTheNextLook) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(2)));
+  KubernetesPod pod = pod_of(1);
+  pod.deleting = pod.preempted = true;
+  pod.reason = "PreemptionByScheduler: by another";
+  cluster_.change([&] { cluster_.pods[pod.name] = pod; });
+  cluster_.change([&] {
+    cluster_.pods.erase(pod.name);
+    cluster_.jobs.begin()->second.ended_hosts = {1};
+  });
+  const auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 2u);
+  EXPECT_FALSE(agents[1].alive);
+  EXPECT_TRUE(agents[1].preempted);
+}
+
+TEST_F(KubernetesLauncherTest, MakesNoRequestForALook) {
+  cluster_.stream = true;
+  LockedRandom random;
+  const auto launcher = make_kubernetes(settings_, cluster_.client(), clock_, random);
+  ASSERT_TRUE(launcher) << launcher.error().message;
+  ASSERT_TRUE((*launcher)->ensure(gang_of(2)));
+  for (int look = 0; look < 100; ++look) {
+    EXPECT_EQ((*launcher)->list().size(), 2u);
+    EXPECT_TRUE((*launcher)->ensure(gang_of(2)));
+    (void)(*launcher)->machines();
+  }
+  cluster_.change([&] { EXPECT_EQ(cluster_.lists, (std::array<int, 4>{1, 1, 1, 1})); });
+  ASSERT_TRUE((*launcher)->remove({1, 1}));
+  EXPECT_TRUE((*launcher)->list().empty());
+}
+
 TEST_F(KubernetesLauncherTest, IgnoresJobsOfOtherServers) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(1)));
@@ -183,12 +234,15 @@ TEST_F(KubernetesLauncherTest, StartsNoAttemptWhileItsPreviousPodsEnd) {
   EXPECT_EQ(started.error().kind, Kind::unavailable);
 }
 
-TEST_F(KubernetesLauncherTest, ListsAnAbandonedStartAfterSomeQueries) {
+TEST_F(KubernetesLauncherTest, ListsAnAbandonedStartAfterSomeTime) {
   cluster_.after_create = [](const KubernetesJob&) -> Result<void> { throw Kind::internal; };
   EXPECT_THROW((void)server()->ensure(gang_of(1)), Kind);
   const auto launcher = server();
   size_t queries = 1;
-  while (launcher->list().empty() && queries < 1000) ++queries;
+  while (launcher->list().empty() && queries < 1000) {
+    clock_.advance(1s);
+    ++queries;
+  }
   EXPECT_GT(queries, 10u);
   const auto agents = launcher->list();
   ASSERT_EQ(agents.size(), 1u);
@@ -215,8 +269,11 @@ TEST_F(KubernetesLauncherTest, KeepsItsLastAnswerWhileTheApiServerDoesNotAnswer)
   cluster_.away = "connection refused";
   EXPECT_EQ(launcher->list().size(), 2u);
   EXPECT_EQ(launcher->machines().size(), 2u);
-  EXPECT_EQ(launcher->ensure(gang_of(2)).error().kind, Kind::unavailable);
-  EXPECT_FALSE(make_kubernetes(settings_, cluster_.client()));
+  EXPECT_TRUE(launcher->ensure(gang_of(2))) << "it runs";
+  Gang other = gang_of(1);
+  other.attempt = {2, 1};
+  EXPECT_EQ(launcher->ensure(other).error().kind, Kind::unavailable);
+  EXPECT_FALSE(make());
 }
 
 TEST_F(KubernetesLauncherTest, TriesAgainWhileTheApiServerDeniesItsRequests) {
@@ -226,7 +283,7 @@ TEST_F(KubernetesLauncherTest, TriesAgainWhileTheApiServerDeniesItsRequests) {
   ASSERT_FALSE(denied);
   EXPECT_EQ(denied.error().kind, Kind::unavailable);
   EXPECT_NE(denied.error().message.find(cluster_.forbidden), std::string::npos);
-  const auto made = make_kubernetes(settings_, cluster_.client());
+  const auto made = make();
   ASSERT_FALSE(made) << "its rights must be there when the server starts";
   EXPECT_EQ(made.error().kind, Kind::denied);
   cluster_.forbidden = "";
@@ -235,7 +292,7 @@ TEST_F(KubernetesLauncherTest, TriesAgainWhileTheApiServerDeniesItsRequests) {
 
 TEST_F(KubernetesLauncherTest, RejectsASelectorThatNoNodeMatches) {
   settings_.jobs.of_queues["urgent"].node_selector = {{"pool", "fast"}};
-  const auto made = make_kubernetes(settings_, cluster_.client());
+  const auto made = make();
   ASSERT_FALSE(made);
   EXPECT_NE(made.error().message.find("'pool=fast'"), std::string::npos) << made.error().message;
 }

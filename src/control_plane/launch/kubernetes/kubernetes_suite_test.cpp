@@ -1,6 +1,7 @@
 // Runs LauncherSuite, the tests of every launcher, on a Kubernetes cluster in memory.
 #include <optional>
 
+#include "base/testing/test_clock.hpp"
 #include "launch/kubernetes/kubernetes_launcher.hpp"
 #include "launch/testing/launcher_suite.hpp"
 #include "launch/testing/memory_kubernetes.hpp"
@@ -31,7 +32,8 @@ class KubernetesWorld {
   }
 
   std::unique_ptr<Launcher> server() {
-    auto made = make_kubernetes(settings_, cluster_.client());
+    auto made =
+        make_kubernetes(settings_, cluster_.client(), clock_, random_, KubernetesThreads::none);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }
@@ -52,6 +54,8 @@ class KubernetesWorld {
   }
 
  private:
+  TestClock clock_;
+  SeededRandom random_{1};
   KubernetesSettings settings_;
   MemoryKubernetes cluster_;
   std::optional<size_t> fail_after_, end_after_;

@@ -1,9 +1,11 @@
 #include "launch/kubernetes/rest.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.hpp"
 #include "launch/kubernetes/answers.hpp"
+#include "os/notifier.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -13,51 +15,54 @@ constexpr const char* kFieldManager = "trainyard";
 class KubernetesByRest final : public Kubernetes {
  public:
   KubernetesByRest(KubernetesAccess access, const std::string& name_space, std::string mark,
-                   SendRest send, ReadFile read_file)
+                   const OpenSendRest& open, ReadFile read_file)
       : access_(std::move(access)),
         mark_(std::move(mark)),
         core_("/api/v1/namespaces/" + percent_encode(name_space)),
         batch_("/apis/batch/v1/namespaces/" + percent_encode(name_space)),
-        send_(std::move(send)),
-        read_file_(std::move(read_file)) {}
-
-  Result<std::vector<KubernetesJob>> jobs() override {
-    std::vector<KubernetesJob> jobs;
-    TRY(each_page(batch_ + "/jobs?" + own_objects(), [&](const std::string& body) {
-          return read_job_page(body, mark_, jobs);
-        }).in("listing this server's Jobs"));
-    return jobs;
+        send_(open()),
+        read_file_(std::move(read_file)) {
+    for (SendRest& each : senders_) each = open();
   }
 
-  Result<std::vector<KubernetesPod>> pods() override {
-    std::vector<KubernetesPod> pods;
-    TRY(each_page(core_ + "/pods?" + own_objects(), [&](const std::string& body) {
-          return read_pod_page(body, mark_, pods);
-        }).in("listing this server's pods"));
-    return pods;
+  Result<std::string> list(KubernetesResource resource, const std::string& page) override {
+    RestRequest request;
+    request.url = path_of(resource) + "&limit=" + std::to_string(kKubernetesPageItems);
+    if (!page.empty()) request.url += "&continue=" + percent_encode(page);
+    request.interrupt_descriptor = stopped_.descriptor();
+    return send(senders_[size_t(resource)], std::move(request));
   }
 
-  Result<std::vector<KubernetesNode>> nodes() override {
-    std::vector<KubernetesNode> nodes;
-    TRY(each_page("/api/v1/nodes?", [&](const std::string& body) {
-          return read_node_page(body, nodes);
-        }).in("listing nodes"));
-    return nodes;
+  Result<void> watch(KubernetesResource resource, const KubernetesWatch& watch) override {
+    RestRequest request;
+    request.url = path_of(resource) + "&watch=true&allowWatchBookmarks=true&timeoutSeconds=" +
+                  std::to_string(watch.timeout / 1s) +
+                  "&resourceVersion=" + percent_encode(watch.version);
+    request.receive = watch.receive;
+    request.answer_limit = watch.timeout + kEndMargin;
+    request.interrupt_descriptor = stopped_.descriptor();
+    TRY(send(senders_[size_t(resource)], std::move(request)));
+    return {};
   }
 
-  Result<std::map<std::string, KubernetesAmounts>> used_by_others() override {
-    std::map<std::string, KubernetesAmounts> used;
-    size_t pods = 0;
-    const std::string present = percent_encode("status.phase!=Succeeded,status.phase!=Failed");
-    TRY(each_page("/api/v1/pods?fieldSelector=" + present, [&](const std::string& body) {
-          return read_use_page(body, mark_, used, pods);
-        }).in("listing the pods of all namespaces"));
-    return used;
+  void stop() override { stopped_.notify(); }
+
+  Result<std::optional<KubernetesJob>> find_job(const std::string& name) override {
+    RestRequest request;
+    request.url = path_of(KubernetesResource::jobs) +
+                  "&fieldSelector=" + percent_encode("metadata.name=" + name);
+    const std::string doing = "looking for the Job";
+    const std::string body = TRY(send(send_, std::move(request)).in(doing));
+    auto page = TRY(read_page<KubernetesJob>(body, mark_).in(doing));
+    for (auto& [each, job] : page.objects)
+      if (each == name) return std::optional(std::move(job));
+    return std::optional<KubernetesJob>();
   }
 
-  Result<std::string> create_job(const Json& job) override {
-    return read_uid(
-        TRY(send("POST", batch_ + "/jobs", "application/json", dump(job)).in("creating the Job")));
+  Result<KubernetesJob> create_job(const Json& job) override {
+    const std::string body =
+        TRY(write("POST", batch_ + "/jobs", "application/json", dump(job)).in("creating the Job"));
+    return read_job_answer(body, mark_).in("creating the Job");
   }
   Result<void> apply_secret(const Json& secret) override {
     return apply("secrets", secret).in("creating the Secret");
@@ -66,67 +71,81 @@ class KubernetesByRest final : public Kubernetes {
     return apply("services", service).in("creating the Service");
   }
 
-  Result<void> resume_job(const std::string& name) override {
-    TRY(send("PATCH", batch_ + "/jobs/" + percent_encode(name), "application/merge-patch+json",
-             R"({"spec":{"suspend":false}})")
-            .in("resuming the Job"));
-    return {};
+  Result<KubernetesJob> resume_job(const std::string& name) override {
+    const std::string body =
+        TRY(write("PATCH", batch_ + "/jobs/" + percent_encode(name), "application/merge-patch+json",
+                  R"({"spec":{"suspend":false}})")
+                .in("resuming the Job"));
+    return read_job_answer(body, mark_).in("resuming the Job");
   }
 
-  Result<void> delete_job(const std::string& name, const std::string& uid) override {
+  Result<std::optional<KubernetesJob>> delete_job(const std::string& name,
+                                                  const std::string& uid) override {
     const Json options = {{"kind", "DeleteOptions"},
                           {"apiVersion", "v1"},
                           {"propagationPolicy", "Foreground"},
                           {"preconditions", {{"uid", uid}}}};
-    const auto done =
-        send("DELETE", batch_ + "/jobs/" + percent_encode(name), "application/json", dump(options));
+    auto done = write("DELETE", batch_ + "/jobs/" + percent_encode(name), "application/json",
+                      dump(options));
     // A conflict: another Job has the name by now.
-    if (done || done.error().kind == Kind::not_found || done.error().kind == Kind::conflict)
-      return {};
-    return Error(done.error()).in("deleting the Job");
+    if (!done && (done.error().kind == Kind::not_found || done.error().kind == Kind::conflict))
+      return std::optional<KubernetesJob>();
+    if (!done) return std::move(done).error().in("deleting the Job");
+    // A Job without pods may be gone at once; then the answer is a Status.
+    auto job = read_job_answer(*done, mark_);
+    return job && job->deleting ? std::optional(*std::move(job)) : std::nullopt;
   }
 
  private:
-  std::string own_objects() const {
-    return "labelSelector=" + percent_encode(std::string(kServerLabel) + "=" + mark_);
-  }
+  // An API server that is alive has ended a watch this long after its timeout.
+  static constexpr Duration kEndMargin = 15s;
 
-  // Lists a resource, with one request for each page.
-  template <class F>
-  Result<void> each_page(const std::string& path, F read_page) {
-    constexpr size_t kPagesMax = kKubernetesPodsMax / kKubernetesPageItems + 1;
-    std::string next;
-    for (size_t page = 0; page < kPagesMax; ++page) {
-      std::string url = path + "&limit=" + std::to_string(kKubernetesPageItems);
-      if (!next.empty()) url += "&continue=" + percent_encode(next);
-      next = TRY(read_page(TRY(send("GET", url))));
-      if (next.empty()) return {};
+  std::string path_of(KubernetesResource resource) const {
+    const std::string own =
+        "?labelSelector=" + percent_encode(std::string(kServerLabel) + "=" + mark_);
+    switch (resource) {
+      case KubernetesResource::jobs:
+        return batch_ + "/jobs" + own;
+      case KubernetesResource::pods:
+        return core_ + "/pods" + own;
+      case KubernetesResource::nodes:
+        return "/api/v1/nodes?";
+      case KubernetesResource::others:
+        break;
     }
-    return exhausted("the list has more than " + std::to_string(kPagesMax) + " pages");
+    return "/api/v1/pods?fieldSelector=" +
+           percent_encode("status.phase!=Succeeded,status.phase!=Failed") +
+           "&labelSelector=" + percent_encode(std::string(kServerLabel) + "!=" + mark_);
   }
 
   // Uses server-side apply, which creates or replaces.
   Result<void> apply(const std::string& resource, const Json& object) {
     const std::string name = object["metadata"]["name"].get<std::string>();
-    TRY(send("PATCH",
-             core_ + "/" + resource + "/" + percent_encode(name) +
-                 "?force=true&fieldManager=" + kFieldManager,
-             "application/apply-patch+yaml", dump(object)));
+    TRY(write("PATCH",
+              core_ + "/" + resource + "/" + percent_encode(name) +
+                  "?force=true&fieldManager=" + kFieldManager,
+              "application/apply-patch+yaml", dump(object)));
     return {};
   }
 
-  Result<std::string> send(const std::string& method, const std::string& path,
-                           const std::string& type = "", std::string body = "") {
+  Result<std::string> write(const std::string& method, const std::string& path,
+                            const std::string& type, std::string body) {
     RestRequest request;
     request.method = method;
-    request.url = access_.server + path;
-    request.headers = {{"Accept", "application/json"}};
+    request.url = path;
+    request.headers = {{"Content-Type", type}};
+    request.body = std::move(body);
+    return send(send_, std::move(request));
+  }
+
+  // Sends a request whose URL is a path.
+  Result<std::string> send(const SendRest& by, RestRequest request) const {
+    if (request.method.empty()) request.method = "GET";
+    request.url.insert(0, access_.server);
+    request.headers.emplace_back("Accept", "application/json");
     if (const std::string token = TRY(token_now()); !token.empty())
       request.headers.emplace_back("Authorization", "Bearer " + token);
-    if (!type.empty()) request.headers.emplace_back("Content-Type", type);
-    request.body = std::move(body);
-    auto answer =
-        TRY(send_(request).in("sending a request to the API server at " + access_.server));
+    auto answer = TRY(by(request).in("sending a request to the API server at " + access_.server));
     TRY(check_kubernetes_answer(answer.status, answer.body));
     return std::move(answer.body);
   }
@@ -144,17 +163,19 @@ class KubernetesByRest final : public Kubernetes {
   const KubernetesAccess access_;
   const std::string mark_;
   const std::string core_, batch_;
-  const SendRest send_;
+  const SendRest send_;              // of the launcher's thread
+  std::array<SendRest, 4> senders_;  // by resource
   const ReadFile read_file_;
+  os::Notifier stopped_;  // never cleared
 };
 
 }  // namespace
 
-std::unique_ptr<Kubernetes> kubernetes_by_rest(KubernetesAccess access, std::string name_space,
-                                               std::string mark, SendRest send,
-                                               ReadFile read_file) {
-  return std::make_unique<KubernetesByRest>(std::move(access), name_space, std::move(mark),
-                                            std::move(send), std::move(read_file));
+std::unique_ptr<Kubernetes> kubernetes_by_rest(KubernetesAccess access,
+                                               const std::string& name_space, std::string mark,
+                                               const OpenSendRest& open, ReadFile read_file) {
+  return std::make_unique<KubernetesByRest>(std::move(access), name_space, std::move(mark), open,
+                                            std::move(read_file));
 }
 
 }  // namespace trainyard::launch

@@ -15,8 +15,10 @@
 
 namespace trainyard::launch {
 
-// Makes a client for one namespace, and for the objects with the mark of one server.
-std::unique_ptr<Kubernetes> kubernetes_by_rest(KubernetesAccess access, std::string name_space,
-                                               std::string mark, SendRest send, ReadFile read_file);
+// Makes a client for one namespace, and for the objects with the mark of one server. Each resource
+// has its own connection.
+std::unique_ptr<Kubernetes> kubernetes_by_rest(KubernetesAccess access,
+                                               const std::string& name_space, std::string mark,
+                                               const OpenSendRest& open, ReadFile read_file);
 
 }  // namespace trainyard::launch
