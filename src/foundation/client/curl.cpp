@@ -65,6 +65,10 @@ int status_of(CURL* handle) {
   return int(status);
 }
 
+Error answer_too_large() {
+  return exhausted("reading the answer: larger than " + std::to_string(kAnswerBytesMax) + " bytes");
+}
+
 // An answer that is being received in pieces.
 struct StreamedAnswer {
   CURL* handle;
@@ -231,9 +235,7 @@ Result<Answer> Curl::send(const std::string& method, const std::string& url,
   curl().curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer.body);
   const CURLcode code = curl().curl_easy_perform(handle);
   curl().curl_slist_free_all(lines);
-  if (code == CURLE_WRITE_ERROR)
-    return exhausted("reading the answer: larger than " + std::to_string(kAnswerBytesMax) +
-                     " bytes");
+  if (code == CURLE_WRITE_ERROR) return answer_too_large();
   if (code != CURLE_OK) return with_authority_hint(error_of_curl(code, explanation), limits_);
   answer.status = status_of(handle);
   return answer;
@@ -263,7 +265,7 @@ Result<Answer> Curl::stream(const std::string& method, const std::string& url,
   curl().curl_slist_free_all(lines);
   if (!code) return cancelled("the request was interrupted");
   if (answer.ended) return Answer{status_of(handle), ""};
-  if (*code == CURLE_WRITE_ERROR) return exhausted("reading the answer: larger than the limit");
+  if (*code == CURLE_WRITE_ERROR) return answer_too_large();
   if (*code != CURLE_OK) return with_authority_hint(error_of_curl(*code, explanation), limits_);
   return Answer{status_of(handle), std::move(answer.body)};
 }

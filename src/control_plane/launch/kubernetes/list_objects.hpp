@@ -22,7 +22,7 @@ template <class T>
 Result<KubernetesList<T>> list_objects(Kubernetes& kubernetes, const std::string& mark) {
   constexpr KubernetesResource resource = kResourceOf<T>;
   const size_t pages_max = kubernetes_objects_max(resource) / kKubernetesPageItems + 1;
-  const std::string doing = std::string("listing ") + describe(resource);
+  const std::string doing = "listing " + std::string(describe(resource));
   KubernetesList<T> list;
   std::string next;
   for (size_t number = 0; number < pages_max; ++number) {

@@ -193,7 +193,7 @@ Result<void> ResourceWatch<Cache>::watch(Duration lasted_min) {
     plan_.watch_failed(lasted);
   if (again) plan_.list_next();
   return Result<void>(fault ? ended : fault)
-      .in(std::string("watching ") + describe(kResourceOf<Object>));
+      .in("watching " + std::string(describe(kResourceOf<Object>)));
 }
 
 template <class Cache>

@@ -2,7 +2,19 @@
 
 #include <algorithm>
 
+#include "base/enum_table.hpp"
+
 namespace trainyard::launch {
+namespace {
+
+constexpr EnumTable<KubernetesResource> kResources{
+    "resource",
+    {{KubernetesResource::jobs, "this server's Jobs"},
+     {KubernetesResource::pods, "this server's pods"},
+     {KubernetesResource::nodes, "nodes"},
+     {KubernetesResource::others, "the pods of all namespaces"}}};
+
+}  // namespace
 
 size_t kubernetes_objects_max(KubernetesResource resource) {
   switch (resource) {
@@ -17,24 +29,13 @@ size_t kubernetes_objects_max(KubernetesResource resource) {
   return kKubernetesPodsMax;
 }
 
-const char* describe(KubernetesResource resource) {
-  switch (resource) {
-    case KubernetesResource::jobs:
-      return "this server's Jobs";
-    case KubernetesResource::pods:
-      return "this server's pods";
-    case KubernetesResource::nodes:
-      return "nodes";
-    case KubernetesResource::others:
-      break;
-  }
-  return "the pods of all namespaces";
-}
+std::string_view describe(KubernetesResource resource) { return kResources.text(resource); }
 
 Result<void> check_object_count(KubernetesResource resource, size_t count) {
   const size_t max = kubernetes_objects_max(resource);
   if (count <= max) return {};
-  return exhausted("Kubernetes has more than " + std::to_string(max) + " of " + describe(resource));
+  return exhausted("Kubernetes has more than " + std::to_string(max) + " of " +
+                   std::string(describe(resource)));
 }
 
 // -- WatchedPods

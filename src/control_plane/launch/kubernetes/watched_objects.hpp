@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,7 @@ namespace trainyard::launch {
 // Returns the limit of objects of a resource.
 size_t kubernetes_objects_max(KubernetesResource resource);
 // Returns "nodes", as it stands in messages.
-const char* describe(KubernetesResource resource);
+std::string_view describe(KubernetesResource resource);
 Result<void> check_object_count(KubernetesResource resource, size_t count);
 
 template <class T>
