@@ -321,6 +321,8 @@ class Nodes:
 
     def make_network(self, pod: Pod) -> None:
         ip("netns", "delete", pod.namespace, check=False)
+        # The kernel removes the links of a deleted namespace later.
+        ip("link", "delete", pod.namespace, check=False)
         ip("netns", "add", pod.namespace)
         ip("link", "add", pod.namespace, "type", "veth", "peer", "eth0", "netns", pod.namespace)
         ip("link", "set", pod.namespace, "master", BRIDGE, "up")
