@@ -108,8 +108,7 @@ void WatchedJobs::note(const KubernetesEvent<KubernetesJob>& event) {
 }
 
 void WatchedJobs::begin_write(const std::string& name) {
-  writing_.emplace();
-  writing_->name = name;
+  writing_.emplace(name);
   writing_->listed = listing_;
   if (const auto found = objects_.find(name); found != objects_.end() && !pending_.contains(name))
     writing_->versions.insert(found->second.version);

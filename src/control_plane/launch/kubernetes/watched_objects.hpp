@@ -122,6 +122,7 @@ class WatchedJobs : public WatchedObjects<KubernetesJob> {
 
  private:
   struct Writing {
+    explicit Writing(std::string job) : name(std::move(job)) {}
     std::string name;
     std::set<std::string> versions;  // seen since the request, and the one before it
     std::set<std::string> deleted;   // uids
