@@ -29,10 +29,9 @@ enum class Tagged { object, bucket };
 
 // Checks tags by S3's rules, with its texts.
 std::optional<Failure> add_tag(Tags& tags, std::string key, std::string value, Tagged what) {
-  if (key.empty() || objects::characters_in(key) > objects::kTagKeyCharactersMax ||
-      !is_tag_text(key))
+  if (key.empty() || count_characters(key) > objects::kTagKeyCharactersMax || !is_tag_text(key))
     return invalid_tag("The TagKey you have provided is invalid");
-  if (objects::characters_in(value) > objects::kTagValueCharactersMax || !is_tag_text(value))
+  if (count_characters(value) > objects::kTagValueCharactersMax || !is_tag_text(value))
     return invalid_tag("The TagValue you have provided is invalid");
   if (key.starts_with("aws:"))
     return invalid_tag(what == Tagged::bucket ? "System tags cannot be added/updated by requester"

@@ -18,8 +18,6 @@ Result<void> check_bucket_name(std::string_view bucket);
 // Checks that a key has 1 to kKeyBytesMax bytes of UTF-8 without NUL. Any such text is a valid key,
 // even "../x" and "a//b/".
 Result<void> check_key(std::string_view key);
-// Returns the number of characters of UTF-8 text.
-size_t characters_in(std::string_view text);
 Result<void> check_tags(const std::map<std::string, std::string>& tags, size_t tags_max);
 // Checks that headers, metadata and tags of an object are UTF-8, with at most 2 KiB of metadata (as
 // S3) and 8 KiB of headers, and tags within S3's limits.
