@@ -68,8 +68,8 @@ CLAIMS: dict[str, list[Claim]] = {
     "sns Subscribe": [
         rejects("sns", "subscribe", text, of_topic(Protocol=protocol, Endpoint=endpoint, **more))
         for text, protocol, endpoint, more in (
-            ("sqs is not offered", "sqs", "arn:aws:sqs:us-east-1:1:q", {}),
-            ("sms is not offered", "sms", "+4930", {}),
+            ("sqs is not supported", "sqs", "arn:aws:sqs:us-east-1:1:q", {}),
+            ("sms is not supported", "sms", "+4930", {}),
             ("RedrivePolicy", "http", "http://u.example/", {"Attributes": {"RedrivePolicy": "{}"}}),
             ("ReplayPolicy", "http", "http://u.example/", {"Attributes": {"ReplayPolicy": "{}"}}),
         )

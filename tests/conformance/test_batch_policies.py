@@ -123,7 +123,7 @@ def test_consumable_resources(server: Server, batch: BaseClient) -> None:
         ]
         == 2
     )
-    assert "cannot be added" in refusal(
+    assert "invalid quantity -3 to add to the 2 of" in refusal(
         batch.update_consumable_resource, consumableResource=name, operation="REMOVE", quantity=3
     )
     assert (
