@@ -15,7 +15,7 @@ namespace {
 using exposition::Families;
 using exposition::FamilyType;
 
-constexpr size_t kMetricsConnectionsMax = 64;  // of Prometheus and of probes
+constexpr size_t kMetricsConnectionsMax = 64;  // Prometheus, and health probes
 
 void add_objects(Families& families, const objects::Objects& objects, bool buckets) {
   const auto statistics = objects.statistics();

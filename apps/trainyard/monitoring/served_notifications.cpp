@@ -15,7 +15,7 @@
 namespace trainyard::apps {
 namespace {
 
-constexpr size_t kSubjectMax = 99;  // of a message: SNS allows fewer than 100 characters
+constexpr size_t kSubjectMax = 99;  // SNS allows fewer than 100 characters
 constexpr Duration kApiConnectLimit = 3s;
 constexpr Duration kApiAnswerLimit = 15s;
 

@@ -174,7 +174,7 @@ Result<ReplayReport> Replayer::start(const ReplayCaller& caller, ReplayRequest r
     const MutexLock lock(mutex_);
     const bool idle = session_ && clock_.monotonic() - used_ > kReplayIdleMax;
     if (busy_ || (session_ && session_->principal() != caller.principal && !idle))
-      return exhausted("replays are computed 1 at a time: try again when the other one has ended");
+      return exhausted("another replay is being computed, at most 1 at a time: try again later");
     previous = std::exchange(session_, session);
     busy_ = true;
   }
@@ -188,7 +188,7 @@ Result<ReplayReport> Replayer::resume(const ReplayCaller& caller, const std::str
     const MutexLock lock(mutex_);
     if (!session_ || session_->id() != id || session_->principal() != caller.principal)
       return not_found("the replay is over or was dropped: start it again");
-    if (busy_) return exhausted("1 call at a time computes the replay: try again");
+    if (busy_) return exhausted("another call computes the replay, at most 1 at a time: try again");
     session = session_;
     busy_ = true;
   }

@@ -27,7 +27,7 @@ inline constexpr size_t kKubernetesVersionBytesMax = 128;
 
 // The members that identify an object and its state.
 struct KubernetesIdentity {
-  std::string name;  // of a pod of others: with its namespace, "default/web-0"
+  std::string name;  // pods of others have their namespace: "default/web-0"
   std::string uid, version;
 };
 

@@ -268,7 +268,7 @@ class KubernetesLauncher final : public Launcher {
   std::shared_ptr<const KubernetesView::Pods> pods_;
   std::shared_ptr<const KubernetesView::Nodes> seen_nodes_;
   std::map<domain::AttemptId, OwnGang> gangs_;
-  std::map<domain::AttemptId, std::vector<const KubernetesPod*>> pods_of_;  // of pods_
+  std::map<domain::AttemptId, std::vector<const KubernetesPod*>> pods_of_;  // the same pods
   std::vector<KubernetesNode> nodes_;
   // uid of a suspended Job -> when it was first seen
   std::map<std::string, std::chrono::nanoseconds> interrupted_;

@@ -163,7 +163,7 @@ class KubernetesByRest final : public Kubernetes {
   const KubernetesAccess access_;
   const std::string mark_;
   const std::string core_, batch_;
-  const SendRest send_;              // of the launcher's thread
+  const SendRest send_;              // used by the launcher's thread
   std::array<SendRest, 4> senders_;  // by resource
   const ReadFile read_file_;
   os::Notifier stopped_;  // never cleared

@@ -22,7 +22,7 @@ struct KubernetesEvent {
     bookmark,  // nothing has changed up to this version; it has no object
   };
   Type type = Type::bookmark;
-  KubernetesIdentity identity;  // of a bookmark: the version only
+  KubernetesIdentity identity;  // a bookmark has a version only
   // Holds what is used of the object; of a deleted one: as it was last. nullopt: nothing is used.
   std::optional<T> object;
 };

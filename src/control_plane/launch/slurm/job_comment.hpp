@@ -38,7 +38,7 @@ struct JobComment {
   domain::AttemptId attempt;
   uint32_t hosts = 0;
   networks::Subnet subnet;
-  std::vector<NodeAmounts> amounts;  // of each node, by component of the job
+  std::vector<NodeAmounts> amounts;  // needed of each node, by component
   std::string seal;
   // allocation_kind(), if the job may serve further attempts after this one; "": it does not
   std::string kind = {};

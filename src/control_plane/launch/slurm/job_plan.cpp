@@ -99,7 +99,7 @@ NodeAmounts size_on(const Gang& gang, const NodePart& part) {
 // A node on which steps run.
 struct StepNode {
   std::string node;
-  std::optional<size_t> component;  // of a heterogeneous job
+  std::optional<size_t> component;  // set in heterogeneous jobs
 };
 
 // A step of one task on the node, with the program of hosts.
