@@ -34,16 +34,10 @@ void RegionGroup::remove(uint32_t peer) {
   members_.erase(found);
   --size_;
   if (!led || !is_member()) return;
-  if (leader() == region_) {
-    // Some members may have lost the message of the last leader that made them members.
-    for (const uint32_t each : members_) {
-      if (each != region_) send(each, hello());
-    }
-  } else if (own_offer_) {
-    send(leader(), *own_offer_);
-  } else {
-    send(leader(), hello());
-  }
+  if (own_offer_ && leader() != region_) send(leader(), *own_offer_);
+  // Some members may have lost the message of the last leader that made them members. Others were
+  // linked after it, and are not among this region's members although the leader had both.
+  for (const uint32_t each : linked_) send(each, hello());
 }
 
 void RegionGroup::linked(uint32_t peer) {

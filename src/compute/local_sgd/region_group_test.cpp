@@ -294,6 +294,39 @@ TEST(RegionGroup, IsOneGroupAfterBrokenLinksAreRestored) {
   }
 }
 
+// Members that are linked after the last snapshot or mean of their leader know each other only from
+// their hellos, in which both name that leader.
+TEST(RegionGroup, MembersLinkedLateStayOneGroupWhenTheirLeaderIsLost) {
+  constexpr uint64_t kRounds = 50;  // enough that none ends alone before it has heard of the others
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    const uint32_t regions = 3 + uint32_t(seed % 3);
+    SimulatedRegions world(regions, kRounds, seed);
+    for (uint32_t a = 1; a < regions; ++a) {
+      for (uint32_t b = 1; b < a; ++b) world.unlink(a, b);
+    }
+    const auto are_members = [&] {
+      for (uint32_t region = 0; region < regions; ++region) {
+        if (!world.group(region).is_member()) return false;
+      }
+      return true;
+    };
+    while (!are_members()) ASSERT_TRUE(world.step()) << "seed " << seed << world.text();
+    for (uint32_t a = 1; a < regions; ++a) {
+      for (uint32_t b = 1; b < a; ++b) world.link(a, b);
+    }
+    SeededRandom random(seed + 4'000'000);
+    const auto when = int(random.below(60));
+    settle(world, [&](int step) {
+      if (step == when) world.kill(0);
+    });
+    for (uint32_t region = 1; region < regions; ++region) {
+      if (!world.group(region).is_member()) world.group(region).form_with(1);
+    }
+    settle(world);
+    expect_equal_replicas(world, kRounds, ", seed " + std::to_string(seed) + world.text());
+  }
+}
+
 TEST(RegionGroup, RejectsARegionWithAnotherModel) {
   Replica ours({1, 2}, "", {}, Coding::f32);
   RegionGroup group(ours, 0, 2);
