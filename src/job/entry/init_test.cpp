@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <optional>
+#include <cstdlib>
 #include <string>
 
 #include "contract/container_init.hpp"
@@ -56,22 +56,27 @@ void leave_ended(int count) {
   }
 }
 
-// As under a fork bomb, processes end while others are reaped. Runs in a separate process, which
-// ends with the number of the step that failed, or 0.
+// As under a fork bomb, processes end while others are reaped, in the order of their start. Runs in
+// a separate process, which ends with the number of the step that failed, or 0.
 TEST(Init, EndingProcessesDoNotDelaySignals) {
   const pid_t process = ::fork();
   if (process == 0) {
     ::signal(SIGCHLD, SIG_DFL);
     leave_ended(kReapedAtOnce + 1);
-    auto child = InitChild::start({{"/bin/sh", "-c", "exit 7"}, {}});
-    if (!child) ::_exit(1);
-    if (child->reap() || !child->has_more()) ::_exit(2);  // signals are read in between
+    int ends[2];
+    if (::pipe(ends) != 0) ::_exit(1);
+    auto child = InitChild::start(
+        {.arguments = {"/bin/sh", "-c", "echo $$; exit 7"}, .environment = {}, .output = ends[1]});
+    if (!child) ::_exit(2);
+    if (child->reap() || !child->has_more()) ::_exit(3);  // signals are read in between
     leave_ended(2);
+    char number[16] = {};
     siginfo_t info;
-    std::optional<int> code;
-    while (!(code = child->reap())) ::waitid(P_ALL, 0, &info, WEXITED | WNOWAIT);
-    if (code != 7 || !child->has_more()) ::_exit(3);
-    ::_exit(::waitpid(-1, nullptr, WNOHANG) > 0 ? 0 : 4);
+    if (::read(ends[0], number, sizeof number - 1) <= 0 ||
+        ::waitid(P_PID, id_t(std::atoi(number)), &info, WEXITED | WNOWAIT) != 0)
+      ::_exit(4);
+    if (child->reap() != 7 || !child->has_more()) ::_exit(5);
+    ::_exit(::waitpid(-1, nullptr, WNOHANG) > 0 ? 0 : 6);
   }
   EXPECT_EQ(code_of(process), 0);
 }
