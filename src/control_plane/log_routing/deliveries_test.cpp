@@ -306,11 +306,11 @@ TEST(Deliveries, DeliverOtherStreamsAfterADamagedOne) {
     ASSERT_OK(world.logs->ensure_stream({kDeliveryRegion, "g", stream}));
   ASSERT_OK(world.deliver(kStreamArn));
   ASSERT_TRUE(world.all->drain(kDeliveryDeadline));
-  world.status = 503;
+  world.all.reset();  // a running delivery may have read the event before it is damaged
   world.append({"broken event"}, "a");
   damage(directory.path(), "broken event");
   world.append({"whole event"}, "b");
-  world.status = 200;
+  ASSERT_OK(world.start_deliveries());
   wait_for_posts(world, 1);
   EXPECT_EQ(world.posts(), Posts{{"whole event\n"}});
 }

@@ -81,6 +81,11 @@ struct DeliveryWorld {
       if (all) all->notify(key);
     };
     logs = TRY(observe::open_watched_logs(path + "/logs", clock, settings, log_files));
+    return start_deliveries();
+  }
+
+  // Starts the deliveries again after all.reset().
+  Result<void> start_deliveries() {
     all = TRY(Deliveries::start(
         *logs, *objects, targets, external,
         [this](const Webhook&, const std::string& body) -> Result<int> {
