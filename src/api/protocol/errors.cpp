@@ -216,7 +216,7 @@ Failure wrong_signature(const shapes::Service& service) {
 }
 
 Failure unsigned_headers(const shapes::Service& service, const std::vector<std::string>& names) {
-  const std::string list = join(names, ", ");
+  std::string list = join(names, ", ");
   if (dialect_of(service) == Dialect::s3) {
     Failure failure{403, "AccessDenied",
                     "There were headers present in the request which were not signed"};
