@@ -6,7 +6,6 @@
 namespace trainyard::networks {
 namespace {
 
-constexpr int kPort = 4789;
 // an Ethernet packet of 1,500 bytes, minus the headers of VXLAN, UDP, IP and the inner frame
 constexpr int kMtu = 1450;
 
@@ -24,7 +23,7 @@ std::string overlay_text(const Overlay& overlay) {
   const std::string mtu = " mtu " + std::to_string(kMtu);
   std::string text = "link add " + overlay.name + mtu + " type vxlan id " +
                      std::to_string(overlay.id) + " local " + to_text(overlay.own_address) +
-                     " dstport " + std::to_string(kPort) + "\n";
+                     " dstport " + std::to_string(kOverlayPort) + "\n";
   for (const auto& link : overlay.links) text += "link set " + link + mtu + "\n";
   return text + "link set " + overlay.name + " master " + overlay.bridge + " up\n";
 }

@@ -4,7 +4,7 @@
 //   host ── bridge ty.. ── vxlan tx.. ════ vxlan tx.. ── bridge ty.. ── host
 //
 // Each machine sends frames for unknown MAC addresses to all others, and learns from the answers.
-// Frames are sent unencrypted in UDP packets to port 4789, which firewalls between the machines
+// Frames are sent unencrypted in UDP packets to kOverlayPort, which firewalls between the machines
 // must allow. The interfaces of the hosts get a smaller MTU, so that a frame fits in a packet.
 //
 // Threads: callable from anywhere. Errors: not_found (`ip` or another program is missing, or a name
@@ -22,6 +22,7 @@
 namespace trainyard::networks {
 
 inline constexpr std::string_view kOverlayPrefix = "tx";
+inline constexpr int kOverlayPort = 4789;  // UDP, the one that IANA assigned to VXLAN
 
 struct Overlay {
   std::string name;         // name of the VXLAN interface: at most 15 characters

@@ -62,8 +62,7 @@ class KubernetesView {
   // As those of Kubernetes.
   Result<std::optional<KubernetesJob>> find_job(const std::string& name);
   Result<KubernetesJob> create_job(const Json& job);
-  Result<void> apply_secret(const Json& secret) { return kubernetes_->apply_secret(secret); }
-  Result<void> apply_service(const Json& service) { return kubernetes_->apply_service(service); }
+  Result<void> apply(const Json& object) { return kubernetes_->apply(object); }
   Result<void> resume_job(const std::string& name);
   Result<void> delete_job(const std::string& name, const std::string& uid);
 

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "launch/local/plan.hpp"
+#include "networks/overlay.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -142,6 +143,22 @@ Json metadata_of(const KubernetesJobSettings& settings, const Gang& gang, const 
       {"name", name}, {"namespace", settings.name_space}, {"labels", labels_of(settings, gang)}};
 }
 
+Json network_policy_of(const KubernetesJobSettings& settings, const Gang& gang,
+                       const Json& metadata) {
+  const Json gang_pods = {{"podSelector", {{"matchLabels", labels_of(settings, gang)}}}};
+  const Json overlay = {{"protocol", "UDP"}, {"port", networks::kOverlayPort}};
+  Json spec = gang_pods;
+  spec["policyTypes"] = Json::array({"Ingress"});
+  spec["ingress"] = Json::array();
+  if (gang.members.size() > 1)
+    spec["ingress"].push_back(
+        Json{{"from", Json::array({gang_pods})}, {"ports", Json::array({overlay})}});
+  return {{"apiVersion", "networking.k8s.io/v1"},
+          {"kind", "NetworkPolicy"},
+          {"metadata", metadata},
+          {"spec", std::move(spec)}};
+}
+
 // Each pod counts as a node, whose address is its name in the Service.
 Result<std::vector<HostOrder>> orders_of(const KubernetesJobSettings& settings, const Gang& gang,
                                          const std::string& name) {
@@ -223,6 +240,7 @@ Result<GangObjects> plan_objects(const KubernetesJobSettings& settings, const Ga
                    {"suspend", true},
                    {"template", pod_of(settings, gang, objects.name, amounts)}}}};
   objects.job["metadata"]["annotations"] = {{kSealAnnotation, seal}};
+  objects.network_policy = network_policy_of(settings, gang, metadata);
   objects.service = {{"apiVersion", "v1"},
                      {"kind", "Service"},
                      {"metadata", metadata},

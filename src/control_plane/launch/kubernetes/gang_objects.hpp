@@ -1,7 +1,7 @@
 // Plans the Kubernetes objects of a gang: an Indexed Job with one pod for each host, a headless
-// Service that gives the pods names, and a Secret with the hosts' orders.
+// Service that gives the pods names, a Secret with the hosts' orders, and a NetworkPolicy.
 //
-// All three have the gang's name. The Job owns the others, so that Kubernetes deletes them with it.
+// All have the gang's name. The Job owns the others, so that Kubernetes deletes them with it.
 // The Job is created suspended, and has no pods until it is resumed. Its pods may run only on the
 // nodes that the scheduler chose. A pod that ends is not replaced.
 //
@@ -9,6 +9,9 @@
 // program prepares the host's network within the pod, reaches the gang's other pods by the names
 // JOB-k.SERVICE, and becomes the agent (nodes/host_run.hpp). Jobs' containers are made within the
 // pod, which is privileged for that.
+//
+// The NetworkPolicy isolates gangs as on one machine: a pod receives nothing but the overlay's
+// packets of its own gang. Connections that it makes itself are not restricted.
 //
 // Threads: pure. Errors: invalid (the gang), denied (not supported by this launcher), unavailable
 // (nodes that Kubernetes does not list, or that are too small), exhausted (orders that do not fit
@@ -64,7 +67,7 @@ struct KubernetesJobSettings : NodeSettings {
 
 struct GangObjects {
   std::string name;
-  Json job, service, secret;
+  Json job, network_policy, secret, service;
 };
 
 KubernetesPlacement placement_of(const KubernetesJobSettings& settings, const std::string& queue,

@@ -111,6 +111,21 @@ TEST(GangObjects, HaveTheTokenOnlyInTheSecret) {
   EXPECT_EQ(dump(objects.service).find("T0KEN"), std::string::npos);
 }
 
+TEST(GangObjects, IsolateThePodsOfGangs) {
+  const auto objects = planned(pods_on({"n1", "n2"}));
+  const Json& policy = objects.network_policy;
+  EXPECT_EQ(policy["metadata"], objects.secret["metadata"]);
+  const Json labels = objects.job["spec"]["template"]["metadata"]["labels"];
+  EXPECT_EQ(policy["spec"]["podSelector"]["matchLabels"], labels);
+  EXPECT_EQ(policy["spec"]["policyTypes"], Json::array({"Ingress"}));
+  EXPECT_EQ(policy["spec"]["ingress"],
+            Json::array({Json::object(
+                {{"from", Json::array({{{"podSelector", {{"matchLabels", labels}}}}})},
+                 {"ports", Json::array({{{"protocol", "UDP"}, {"port", 4789}}})}})}));
+  EXPECT_EQ(planned(pods_on({"n1"})).network_policy["spec"]["ingress"], Json::array())
+      << "a single host receives nothing";
+}
+
 TEST(GangObjects, UseThePlacementsOfQueueAndInstanceType) {
   auto settings = pod_settings();
   settings.placement.node_selector = {{"pool", "small"}};

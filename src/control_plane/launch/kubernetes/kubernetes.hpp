@@ -151,13 +151,12 @@ class Kubernetes {
   virtual Result<std::optional<KubernetesJob>> find_job(const std::string& name) = 0;
   // Returns the created Job. Errors: conflict, when one of its name exists.
   virtual Result<KubernetesJob> create_job(const Json& job) = 0;
-  // Create or replace the object.
-  virtual Result<void> apply_secret(const Json& secret) = 0;
-  virtual Result<void> apply_service(const Json& service) = 0;
+  // Creates or replaces a Secret, Service or NetworkPolicy.
+  virtual Result<void> apply(const Json& object) = 0;
   // Lets the pods of a suspended Job be created. Returns the changed Job.
   virtual Result<KubernetesJob> resume_job(const std::string& name) = 0;
-  // Deletes the Job with its pods, Secret and Service; they no longer exist when the Job does not.
-  // Returns the Job, whose pods end; nullopt: no Job with this name and uid exists.
+  // Deletes the Job with its pods and the objects that it owns; they no longer exist when the Job
+  // does not. Returns the Job, whose pods end; nullopt: no Job with this name and uid exists.
   virtual Result<std::optional<KubernetesJob>> delete_job(const std::string& name,
                                                           const std::string& uid) = 0;
 };

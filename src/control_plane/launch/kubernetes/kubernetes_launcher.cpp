@@ -249,10 +249,10 @@ class KubernetesLauncher final : public Launcher {
                                     settings_.seal(gang.token, gang.attempt.text())));
     TRY(check_writer());
     const std::string uid = begun ? *begun : TRY(view_.create_job(objects.job)).uid;
-    set_owner(objects.secret, objects.name, uid);
-    set_owner(objects.service, objects.name, uid);
-    TRY(view_.apply_secret(objects.secret));
-    TRY(view_.apply_service(objects.service));
+    for (Json* owned : {&objects.network_policy, &objects.secret, &objects.service}) {
+      set_owner(*owned, objects.name, uid);
+      TRY(view_.apply(*owned));
+    }
     TRY(view_.resume_job(objects.name));
     log(Level::info, "launch", "created in Kubernetes",
         {{"attempt", gang.attempt.text()}, {"job", objects.name}});

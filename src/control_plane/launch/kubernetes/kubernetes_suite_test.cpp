@@ -47,8 +47,7 @@ class KubernetesWorld {
     std::string text;
     for (const auto& [what, count] : {std::pair("Jobs", cluster_.jobs.size()),
                                       {"pods", cluster_.pods.size()},
-                                      {"Secrets", cluster_.secrets.size()},
-                                      {"Services", cluster_.services.size()}})
+                                      {"names of applied objects", cluster_.applied.size()}})
       if (count > 0) text += std::to_string(count) + " " + what + " ";
     return text;
   }

@@ -20,6 +20,8 @@ class KubernetesByRest final : public Kubernetes {
         mark_(std::move(mark)),
         core_("/api/v1/namespaces/" + percent_encode(name_space)),
         batch_("/apis/batch/v1/namespaces/" + percent_encode(name_space)),
+        network_policies_("/apis/networking.k8s.io/v1/namespaces/" + percent_encode(name_space) +
+                          "/networkpolicies/"),
         send_(open()),
         read_file_(std::move(read_file)) {
     for (SendRest& each : senders_) each = open();
@@ -64,11 +66,18 @@ class KubernetesByRest final : public Kubernetes {
         TRY(write("POST", batch_ + "/jobs", "application/json", dump(job)).in("creating the Job"));
     return read_job_answer(body, mark_).in("creating the Job");
   }
-  Result<void> apply_secret(const Json& secret) override {
-    return apply("secrets", secret).in("creating the Secret");
-  }
-  Result<void> apply_service(const Json& service) override {
-    return apply("services", service).in("creating the Service");
+  // Uses server-side apply, which creates or replaces.
+  Result<void> apply(const Json& object) override {
+    const std::string kind = object["kind"].get<std::string>();
+    const std::string name = object["metadata"]["name"].get<std::string>();
+    const std::string resource = kind == "NetworkPolicy" ? network_policies_
+                                 : kind == "Secret"      ? core_ + "/secrets/"
+                                                         : core_ + "/services/";
+    TRY(write("PATCH",
+              resource + percent_encode(name) + "?force=true&fieldManager=" + kFieldManager,
+              "application/apply-patch+yaml", dump(object))
+            .in("creating the " + kind));
+    return {};
   }
 
   Result<KubernetesJob> resume_job(const std::string& name) override {
@@ -118,16 +127,6 @@ class KubernetesByRest final : public Kubernetes {
            "&labelSelector=" + percent_encode(std::string(kServerLabel) + "!=" + mark_);
   }
 
-  // Uses server-side apply, which creates or replaces.
-  Result<void> apply(const std::string& resource, const Json& object) {
-    const std::string name = object["metadata"]["name"].get<std::string>();
-    TRY(write("PATCH",
-              core_ + "/" + resource + "/" + percent_encode(name) +
-                  "?force=true&fieldManager=" + kFieldManager,
-              "application/apply-patch+yaml", dump(object)));
-    return {};
-  }
-
   Result<std::string> write(const std::string& method, const std::string& path,
                             const std::string& type, std::string body) {
     RestRequest request;
@@ -162,7 +161,7 @@ class KubernetesByRest final : public Kubernetes {
 
   const KubernetesAccess access_;
   const std::string mark_;
-  const std::string core_, batch_;
+  const std::string core_, batch_, network_policies_;
   const SendRest send_;              // used by the launcher's thread
   std::array<SendRest, 4> senders_;  // by resource
   const ReadFile read_file_;

@@ -139,20 +139,32 @@ TEST_F(KubernetesRestTest, FindsAJobByItsName) {
 }
 
 TEST_F(KubernetesRestTest, CreatesAppliesResumesAndDeletes) {
-  answers_ = {{201, job()}, {200, "{}"}, {200, "{}"}, {200, job()}, {200, "{}"}, {200, job(true)}};
+  answers_ = {{201, job()}, {200, "{}"}, {200, "{}"},     {200, "{}"},
+              {200, job()}, {200, "{}"}, {200, job(true)}};
   const auto kubernetes = client();
   const auto created = kubernetes->create_job({{"kind", "Job"}});
   ASSERT_TRUE(created) << created.error().message;
   EXPECT_EQ(created->uid, "u1");
   EXPECT_EQ(created->version, "9");
   EXPECT_EQ(requests_.back().method, "POST");
-  ASSERT_TRUE(kubernetes->apply_secret({{"metadata", {{"name", "a"}}}}));
+  const auto object = [](const char* kind) -> Json {
+    return {{"kind", kind}, {"metadata", {{"name", "a"}}}};
+  };
+  ASSERT_TRUE(kubernetes->apply(object("Secret")));
   EXPECT_EQ(requests_.back().method, "PATCH");
   EXPECT_EQ(requests_.back().url,
             "https://10.0.0.1:6443/api/v1/namespaces/training/secrets/a"
             "?force=true&fieldManager=trainyard");
   EXPECT_EQ(header("Content-Type"), "application/apply-patch+yaml");
-  ASSERT_TRUE(kubernetes->apply_service({{"metadata", {{"name", "a"}}}}));
+  ASSERT_TRUE(kubernetes->apply(object("Service")));
+  EXPECT_TRUE(requests_.back().url.find("/api/v1/namespaces/training/services/a?") !=
+              std::string::npos)
+      << requests_.back().url;
+  ASSERT_TRUE(kubernetes->apply(object("NetworkPolicy")));
+  EXPECT_TRUE(requests_.back().url.find(
+                  "/apis/networking.k8s.io/v1/namespaces/training/networkpolicies/a?") !=
+              std::string::npos)
+      << requests_.back().url;
   ASSERT_TRUE(kubernetes->resume_job("a"));
   EXPECT_EQ(requests_.back().body, R"({"spec":{"suspend":false}})");
   const auto gone = kubernetes->delete_job("a", "u1");

@@ -69,16 +69,10 @@ class MemoryKubernetes {
       if (cluster_.after_create) TRY(cluster_.after_create(*read));
       return *cluster_.shown_job(name);
     }
-    Result<void> apply_secret(const Json& secret) override {
+    Result<void> apply(const Json& object) override {
       const MutexLock lock(cluster_.mutex_);
       TRY(cluster_.answer());
-      cluster_.secrets[secret["metadata"]["name"]] = secret;
-      return {};
-    }
-    Result<void> apply_service(const Json& service) override {
-      const MutexLock lock(cluster_.mutex_);
-      TRY(cluster_.answer());
-      cluster_.services[service["metadata"]["name"]] = service;
+      cluster_.applied[object["metadata"]["name"]][object["kind"]] = object;
       return {};
     }
     Result<KubernetesJob> resume_job(const std::string& name) override {
@@ -107,8 +101,7 @@ class MemoryKubernetes {
         return std::optional<KubernetesJob>();
       const auto attempt = job->second.attempt;
       std::erase_if(cluster_.pods, [&](const auto& pod) { return pod.second.attempt == attempt; });
-      cluster_.secrets.erase(name);
-      cluster_.services.erase(name);
+      cluster_.applied.erase(name);
       cluster_.jobs.erase(job);
       cluster_.show();
       return std::optional<KubernetesJob>();
@@ -146,7 +139,7 @@ class MemoryKubernetes {
   std::vector<KubernetesNode> nodes;
   std::map<std::string, KubernetesJob> jobs;
   std::map<std::string, KubernetesPod> pods;
-  std::map<std::string, Json> secrets, services;
+  std::map<std::string, std::map<std::string, Json>> applied;  // by name and kind
   std::map<std::string, KubernetesAmounts> used_by_others;
   std::string phase_of_new_pods = "Running";
   std::string away = {};             // not "": why the API server does not answer
