@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "cli/cli.hpp"
 #include "cli/table.hpp"
+#include "config/config.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "objects/s3_client.hpp"
 #include "observe/audit.hpp"
@@ -272,6 +273,15 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
   return cli::run(context, arguments);
 }
 
+// A server whose jobs run in pods starts none on this machine. In a pod of its own it may be unable
+// to make namespaces. Errors in the config are reported later.
+bool serves_pods_only(const cli::Arguments& arguments) {
+  const std::string file = arguments.value("--config");
+  if (arguments.command != "serve" || file.empty()) return false;
+  const auto config = config::read_config(file);
+  return config && config->kubernetes;
+}
+
 // Commands that run jobs, unpack their images or remove their remains need root: on the machine, or
 // in an ordinary user's own namespaces, of which each data directory has one set.
 Result<void> ensure_root_or_sandbox(const cli::Arguments& arguments, const std::string& data) {
@@ -279,6 +289,7 @@ Result<void> ensure_root_or_sandbox(const cli::Arguments& arguments, const std::
   // doctor reports missing rights itself
   if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();
   if (arguments.command == "env" || arguments.command == "audit") return ok();
+  if (serves_pods_only(arguments)) return ok();
   for (const char* no_jobs :
        {"scrub", "cache", "ledger", "backup", "restore", "cluster"})  // with the caller's rights
     if (arguments.command == no_jobs) return ok();

@@ -344,18 +344,18 @@ class Server {
     TRY(write_image_sources(config_, *data_));
     launcher_ =
         std::make_unique<FencedLauncher>(TRY(make_launcher()), [this] { return role_->why_not(); });
-    control_settings_ = TRY(control_settings_of(config_, *data_, identity_.account, images_,
-                                                *reloadable_, check_disk_space_, clock_.now()));
+    control_settings_ =
+        TRY(control_settings_of(config_, *data_, listening_, identity_.account, images_,
+                                *reloadable_, check_disk_space_, clock_.now()));
     control_settings_.ledger_failed = [this](const std::string& why) { end_because(why); };
     return {};
   }
 
   Result<void> open_control() {
     // Agents are on this machine, unless Slurm or Kubernetes starts them.
-    const std::string for_agents =
+    control_settings_.api_address =
         server_address_of(config_, listening_) + ":" + std::to_string(server_->port());
-    control_settings_.api_address = for_agents;
-    control_settings_.objects_endpoint = "http://" + for_agents;
+    control_settings_.objects_endpoint = "http://" + control_settings_.api_address;
     control_settings_.created_file_systems = [this](const std::string& region) {
       return file_systems_ ? file_systems_->of_region(region) : domain::FileSystems();
     };
@@ -373,7 +373,7 @@ class Server {
                                    config_.stop_grace, credentials_of(identity_, random_), {},
                                    report_to(agent_links_));
     agent_links_.connect(send_by(*agents_));
-    listener_ = TRY(net::listen_links(control_settings_.wire_address, agents_->events())
+    listener_ = TRY(net::listen_links(agents_listen_of(config_, *data_), agents_->events())
                         .in("listening for agents"));
     return {};
   }

@@ -255,9 +255,22 @@ std::string server_address_of(const config::Config& config, const Listening& lis
   return listening.host == "0.0.0.0" ? std::string("127.0.0.1") : listening.host;
 }
 
+std::string agents_listen_of(const config::Config& config, const DataDirectory& data) {
+  const std::string listen = config.slurm        ? config.slurm->agents_listen
+                             : config.kubernetes ? config.kubernetes->agents_listen
+                                                 : "";
+  return listen.empty() ? "unix:" + data.file("agents.sock") : "tcp:" + listen;
+}
+
+std::string agents_address_of(const std::string& listen, const std::string& server_address) {
+  constexpr std::string_view kAllAddresses = "tcp:0.0.0.0:";
+  if (!listen.starts_with(kAllAddresses)) return listen;
+  return "tcp:" + server_address + ":" + listen.substr(kAllAddresses.size());
+}
+
 Result<control::Settings> control_settings_of(const config::Config& config,
-                                              const DataDirectory& data, const std::string& account,
-                                              const Images& images,
+                                              const DataDirectory& data, const Listening& listening,
+                                              const std::string& account, const Images& images,
                                               const ReloadableSettings& reloadable,
                                               const CheckDiskSpace& check_disk_space, Instant now) {
   control::Settings settings;
@@ -284,11 +297,8 @@ Result<control::Settings> control_settings_of(const config::Config& config,
   settings.posix_users = config.posix_users;
   settings.best_effort_isolation = config.best_effort_isolation;
   settings.copy_channels = config.copy_channels;
-  const std::string agents_listen = config.slurm        ? config.slurm->agents_listen
-                                    : config.kubernetes ? config.kubernetes->agents_listen
-                                                        : "";
   settings.wire_address =
-      agents_listen.empty() ? "unix:" + data.file("agents.sock") : "tcp:" + agents_listen;
+      agents_address_of(agents_listen_of(config, data), server_address_of(config, listening));
   settings.spot_notice = config.spot_notice;
   if (config.slurm) settings.growth.idle_max = config.slurm->node_idle_max;
   settings.spot = TRY(read_spot(config, now));

@@ -97,6 +97,11 @@ Result<std::unique_ptr<launch::Kubernetes>> open_kubernetes(
     const config::Kubernetes& kubernetes, const launch::KubernetesJobSettings& jobs, Clock& clock);
 // Returns the address by which agents on a cluster's nodes, or in its pods, reach this server.
 std::string server_address_of(const config::Config& config, const Listening& listening);
+// Returns where the server listens for agents: "unix:PATH" or "tcp:HOST:PORT".
+std::string agents_listen_of(const config::Config& config, const DataDirectory& data);
+// Returns where agents find the server that listens at `listen`. A server that listens at all
+// addresses, 0.0.0.0, is found at `server_address`.
+std::string agents_address_of(const std::string& listen, const std::string& server_address);
 
 using Images = std::map<std::string, domain::Image>;
 
@@ -104,8 +109,8 @@ using Images = std::map<std::string, domain::Image>;
 // are known only after the server listens. Errors: those of the network pool, and of the file with
 // spot interruptions.
 Result<control::Settings> control_settings_of(const config::Config& config,
-                                              const DataDirectory& data, const std::string& account,
-                                              const Images& images,
+                                              const DataDirectory& data, const Listening& listening,
+                                              const std::string& account, const Images& images,
                                               const ReloadableSettings& reloadable,
                                               const CheckDiskSpace& check_disk_space, Instant now);
 
