@@ -1,11 +1,13 @@
-"""Runs a Kubernetes control plane for tests, on loopback: etcd, API server, controllers and
-scheduler, built by tests/kubernetes/prepare. nodes.py has the nodes."""
+"""Runs a Kubernetes control plane for tests: etcd, API server, controllers and scheduler, built by
+tests/kubernetes/prepare. The API server is at this machine's address on the bridge of network.py,
+the others on loopback. nodes.py has the nodes."""
 
 from __future__ import annotations
 
 import base64
 import json
 import os
+import re
 import ssl
 import subprocess
 import urllib.error
@@ -15,6 +17,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from tests.kubernetes.network import GATEWAY, make_network, remove_network
 from tests.ports import free_port
 from tests.trainyard_server import ROOT, wait_for
 
@@ -52,7 +55,7 @@ class Cluster:
         self.processes: list[subprocess.Popen[bytes]] = []
         self.apiserver: subprocess.Popen[bytes] | None = None
         self.etcd_port, self.peer_port, self.port = free_port(), free_port(), free_port()
-        self.url = f"https://127.0.0.1:{self.port}"
+        self.url = f"https://{GATEWAY}:{self.port}"
         self.trust: ssl.SSLContext | None = None
 
     def at(self, name: str) -> str:
@@ -66,6 +69,7 @@ class Cluster:
     # -- processes --------------------------------------------------------------------------------
 
     def start(self) -> Cluster:
+        make_network()
         self.make_certificates()
         self.write("audit.yaml", AUDIT_POLICY)
         self.write("tokens.csv", f'{ADMIN_TOKEN},admin,1,"system:masters"\n')
@@ -114,8 +118,7 @@ class Cluster:
             "apiserver",
             self.program("kube-apiserver"),
             f"--etcd-servers=http://127.0.0.1:{self.etcd_port}",
-            "--bind-address=127.0.0.1",
-            "--advertise-address=127.0.0.1",
+            f"--bind-address={GATEWAY}",
             "--endpoint-reconciler-type=none",
             f"--secure-port={self.port}",
             f"--tls-cert-file={self.at('server.crt')}",
@@ -173,6 +176,7 @@ class Cluster:
         for process in reversed(self.processes):
             process.kill()
             process.wait(STOP_SECONDS_MAX)
+        remove_network()
 
     def make_certificates(self) -> None:
         def openssl(*arguments: str) -> None:
@@ -187,7 +191,7 @@ class Cluster:
             ("client", "/O=system:masters/CN=client"),
         ):
             openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", subject)
-            self.write("names", "subjectAltName=IP:127.0.0.1")
+            self.write("names", f"subjectAltName=IP:{GATEWAY}")
             signed = ("-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "names")
             openssl("x509", "-req", "-in", f"{name}.csr", *signed, "-out", f"{name}.crt")
         openssl("genrsa", "-out", "accounts.key", "2048")
@@ -216,11 +220,13 @@ class Cluster:
             "users": [{"name": "tests", "user": user or {"token": token}}],
         }
 
-    def account_token(self) -> str:
-        """Returns a token of the service account in rbac.yaml."""
+    def account_token(self, name_space: str = NAMESPACE, name: str = "trainyard") -> str:
+        """Returns a token of a service account; by default of the one in rbac.yaml."""
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/trainyard/token"
-        return self.call("POST", path, request)["status"]["token"]
+        path = f"/api/v1/namespaces/{name_space}/serviceaccounts/{name}/token"
+        token = self.call("POST", path, request)["status"]["token"]
+        assert isinstance(token, str)
+        return token
 
     # -- what the service account has requested ----------------------------------------------------
 
@@ -258,12 +264,13 @@ class Cluster:
         except (Refused, OSError):
             return False
 
-    def create(self, thing: Object) -> Object:
+    def create(self, thing: Object, query: str = "") -> Object:
         group = thing["apiVersion"]
         root = f"/api/{group}" if group == "v1" else f"/apis/{group}"
         name_space = thing["metadata"].get("namespace")
         within = f"/namespaces/{name_space}" if name_space else ""
-        return self.call("POST", f"{root}{within}/{thing['kind'].lower()}s", thing)
+        kind = re.sub("y$", "ie", thing["kind"].lower())
+        return self.call("POST", f"{root}{within}/{kind}s{query}", thing)
 
     def patch(self, path: str, change: Object) -> Object:
         return self.call("PATCH", path, change, "application/merge-patch+json")
@@ -275,7 +282,7 @@ class Cluster:
     def pods(self) -> list[Object]:
         return self.call("GET", "/api/v1/pods")["items"]
 
-    def gang_objects(self) -> dict[str, list[Object]]:
+    def gang_objects(self, name_space: str = NAMESPACE) -> dict[str, list[Object]]:
         """Returns all objects with the label of a server, by the names of the resources."""
         selector = urllib.parse.quote("trainyard/server")
         found = {}
@@ -284,8 +291,9 @@ class Cluster:
             ("pods", "/api/v1"),
             ("secrets", "/api/v1"),
             ("services", "/api/v1"),
+            ("networkpolicies", "/apis/networking.k8s.io/v1"),
         ):
-            path = f"{root}/namespaces/{NAMESPACE}/{name}?labelSelector={selector}"
+            path = f"{root}/namespaces/{name_space}/{name}?labelSelector={selector}"
             found[name] = self.call("GET", path)["items"]
         return found
 

@@ -10,9 +10,13 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.nodes import GATEWAY, Nodes
+from tests.kubernetes.images import build_image, unpack_image
+from tests.kubernetes.network import GATEWAY
+from tests.kubernetes.nodes import Nodes
 from tests.ports import free_port
 from tests.trainyard_server import ROOT, Server, wait_for
+
+IMAGE = "registry.lan/trainyard:1"
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +38,16 @@ def nodes(cluster: Cluster) -> Iterator[Nodes]:
         yield both.start()
     finally:
         both.stop()
+
+
+@pytest.fixture(scope="session")
+def image(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Lets the nodes run pods of IMAGE; returns the digest of its manifest."""
+    digest = build_image()
+    root = tmp_path_factory.mktemp("image")
+    unpack_image(digest, root)
+    nodes.images[IMAGE] = str(root)
+    return digest
 
 
 def config_of(

@@ -2,13 +2,13 @@
 network, mount, process and UTS namespaces behind a bridge, and its status is written as a kubelet
 does. Needs root.
 
-Replaces kubelet, container runtime, CNI plugin and cluster DNS. The program and its files are this
-machine's, except in pods of an image in Nodes.images. Secrets and empty directories are mounted,
-and /etc/hosts has the names of pods in headless services."""
+Replaces kubelet, container runtime, CNI plugin, kube-proxy and cluster DNS. The program and its
+files are this machine's, except in pods of an image in Nodes.images. Volumes are mounted, and
+/etc/hosts has the names of pods in headless services and those of other services. NetworkPolicies
+are not enforced."""
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 import shlex
@@ -16,17 +16,17 @@ import shutil
 import signal
 import subprocess
 import threading
+import urllib.request
 from typing import Any
 
 from tests.kubernetes.cluster import Cluster, Object, Refused
+from tests.kubernetes.network import ADDRESSES, BRIDGE, GATEWAY, SUBNET
+from tests.kubernetes.volumes import NotYet, give, make_volume
 from tests.network_commands import ip
 from tests.trainyard_server import wait_for
 
-BRIDGE = "tykube"
-SUBNET = "10.219.78"
-GATEWAY = f"{SUBNET}.1"
-ADDRESSES = range(10, 250)
 LOOK_SECONDS = 0.1
+PROBE_SECONDS_MAX = 5
 LOG_BYTES = 2000
 # Makes a directory the root, as container runtimes do: after a chroot, no user namespace could be
 # made.
@@ -34,6 +34,17 @@ ENTER_ROOT = """cd {root}
 mkdir host
 pivot_root . host"""
 LEAVE_HOST = "umount -l /host; rmdir /host; cd /; "
+READ_ONLY = "mount -o remount,ro /; "
+
+
+def user_of(spec: Object) -> list[str]:
+    """Returns a command that runs another as the pod's user, without capabilities."""
+    security = spec["securityContext"]
+    if not security.get("runAsNonRoot"):
+        return []
+    user, group = (str(security[name]) for name in ("runAsUser", "runAsGroup"))
+    ids = ["--reuid", user, "--regid", group, "--clear-groups"]
+    return ["setpriv", *ids, "--bounding-set", "-all", "--no-new-privs", "--"]
 
 
 class Pod:
@@ -51,6 +62,7 @@ class Pod:
         self.namespace = f"{BRIDGE}-{number}"
         self.domain = self.spec.get("subdomain", "")
         self.process: subprocess.Popen[bytes] | None = None
+        self.ready = False
         self.reported = False
 
     def at(self, name: str) -> str:
@@ -97,10 +109,6 @@ class Nodes:
         self.thread = threading.Thread(target=self.loop)
 
     def start(self) -> Nodes:
-        self.remove_network()
-        ip("link", "add", BRIDGE, "type", "bridge")
-        ip("address", "add", f"{GATEWAY}/24", "dev", BRIDGE)
-        ip("link", "set", BRIDGE, "up")
         for name in self.names:
             node = {"apiVersion": "v1", "kind": "Node"}
             labels = {"kubernetes.io/hostname": name, "disk": f"of-{name}"}
@@ -122,14 +130,6 @@ class Nodes:
             self.thread.join()
         for pod in list(self.running.values()):
             self.end(pod)
-        self.remove_network()
-
-    @staticmethod
-    def remove_network() -> None:
-        for number in ADDRESSES:
-            if os.path.exists(f"/run/netns/{BRIDGE}-{number}"):
-                ip("netns", "delete", f"{BRIDGE}-{number}", check=False)
-        ip("link", "delete", BRIDGE, check=False)
 
     # -- what tests change ------------------------------------------------------------------------
 
@@ -214,6 +214,8 @@ class Nodes:
         if code is None:
             if deleting:
                 pod.signal(signal.SIGTERM)
+            elif not pod.ready:
+                self.probe(pod)
             return
         if not pod.reported:
             self.report_end(pod, code)
@@ -228,11 +230,13 @@ class Nodes:
         shutil.rmtree(pod.directory, ignore_errors=True)
         os.makedirs(pod.directory)
         container = pod.spec["containers"][0]
-        mounts = self.mounts_of(pod, container)
-        if mounts is None:
-            return  # its Secret is not there yet
+        try:
+            mounts = self.mounts_of(pod, container)
+        except NotYet:
+            return
         self.make_network(pod)
-        self.write_hosts(pod)
+        with open(pod.at("hosts"), "w"):
+            pass  # written below
         hostname = pod.spec.get("hostname", pod.name)
         image = self.images.get(container["image"])
         root = pod.at("root") if image else ""
@@ -246,12 +250,13 @@ class Nodes:
             ),
             f"hostname {hostname}",
             *(ENTER_ROOT.format(root=root).splitlines() if image else []),
-            f"exec {shlex.join(container['command'])}",
+            f"exec {shlex.join([*user_of(pod.spec), *container['command']])}",
         ]
         if image:  # the shell of the image does the rest
-            script[-1] = (
-                f"exec /usr/sbin/chroot . /bin/sh -ec {shlex.quote(LEAVE_HOST + script[-1])}"
-            )
+            rest = LEAVE_HOST + script[-1]
+            if container.get("securityContext", {}).get("readOnlyRootFilesystem"):
+                rest = LEAVE_HOST + READ_ONLY + script[-1]
+            script[-1] = f"exec /usr/sbin/chroot . /bin/sh -ec {shlex.quote(rest)}"
         within = ["nsenter", f"--net=/run/netns/{pod.namespace}", "unshare", "--mount", "--uts"]
         own = ["--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec", "\n".join(script)]
         with open(pod.at("log"), "wb") as log:
@@ -261,11 +266,36 @@ class Nodes:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                env={"PATH": os.environ["PATH"]} | self.environment_of(shown, container),
+                env={
+                    "PATH": os.environ["PATH"],
+                    "KUBERNETES_SERVICE_HOST": GATEWAY,
+                    "KUBERNETES_SERVICE_PORT": str(self.cluster.port),
+                }
+                | self.environment_of(shown, container),
             )
         self.running[pod.uid] = pod
-        state = {"running": {"startedAt": shown["metadata"]["creationTimestamp"]}}
+        self.write_hosts()
+        pod.ready = "readinessProbe" not in container
+        self.set_running(pod)
+
+    def set_running(self, pod: Pod) -> None:
+        state = {"running": {"startedAt": pod.shown["metadata"]["creationTimestamp"]}}
         self.set_status(pod, "Running", state, podIP=pod.address, podIPs=[{"ip": pod.address}])
+
+    def probe(self, pod: Pod) -> None:
+        """Marks a pod as ready once it answers."""
+        container = pod.spec["containers"][0]
+        probe = container["readinessProbe"]["httpGet"]
+        [port] = (
+            each["containerPort"] for each in container["ports"] if each["name"] == probe["port"]
+        )
+        try:
+            url = f"http://{pod.address}:{port}{probe['path']}"
+            urllib.request.urlopen(url, timeout=PROBE_SECONDS_MAX).close()
+        except OSError:
+            return
+        pod.ready = True
+        self.set_running(pod)
 
     @staticmethod
     def root_script(pod: Pod, image: str) -> list[str]:
@@ -283,26 +313,16 @@ class Nodes:
             f"mount --rbind /dev {root}/dev",
         ]
 
-    def mounts_of(self, pod: Pod, container: Object) -> list[tuple[str, str]] | None:
+    def mounts_of(self, pod: Pod, container: Object) -> list[tuple[str, str]]:
         volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", [])}
         mounts = []
         for mount in container.get("volumeMounts", []):
-            volume = volumes[mount["name"]]
             directory = pod.at(f"volume-{mount['name']}")
-            os.makedirs(directory, mode=0o700)
-            if "secret" in volume:
-                name = volume["secret"]["secretName"]
-                path = f"/api/v1/namespaces/{pod.shown['metadata']['namespace']}/secrets/{name}"
-                try:
-                    data = self.cluster.call("GET", path)["data"]
-                except Refused as refused:
-                    if refused.status == 404:
-                        return None
-                    raise
-                for key, value in data.items():
-                    with open(os.path.join(directory, key), "wb") as file:
-                        file.write(base64.b64decode(value))
-            mounts.append((directory, mount["mountPath"]))
+            place = make_volume(self.cluster, pod.shown, volumes[mount["name"]], directory)
+            security = pod.spec["securityContext"]
+            if "fsGroup" in security:
+                give(place, security["runAsUser"], security["fsGroup"])
+            mounts.append((place, mount["mountPath"]))
         return mounts
 
     @staticmethod
@@ -332,26 +352,40 @@ class Nodes:
         ip(*inside, "link", "set", "eth0", "up")
         ip(*inside, "route", "add", "default", "via", GATEWAY)
 
-    def write_hosts(self, pod: Pod) -> None:
-        """Writes the names of the service's pods into each one's hosts file when a pod starts."""
-        with open(pod.at("hosts"), "w", encoding="utf-8") as file:
-            file.write("127.0.0.1 localhost\n")
-        if not pod.domain:
-            return
-        alike = [other for other in self.running.values() if other.domain == pod.domain]
+    def write_hosts(self) -> None:
+        """Writes into each pod's hosts file the names of the pods in its headless service, and
+        those of other services, each with a pod of it."""
+        names = self.service_names()
+        for pod in self.running.values():
+            alike = [
+                f"{other.address} {other.spec['hostname']}.{other.domain}"
+                for other in self.running.values()
+                if pod.domain and other.domain == pod.domain
+            ]
+            lines = ["127.0.0.1 localhost", *alike, *names]
+            # In place, since it is mounted, and never empty, since others read it.
+            with open(pod.at("hosts"), "r+", encoding="utf-8") as file:
+                file.write("".join(f"{line}\n" for line in lines))
+                file.truncate()
 
-        def add(to: Pod, of: Pod) -> None:
-            with open(to.at("hosts"), "ab", buffering=0) as file:
-                file.write(f"{of.address} {of.spec['hostname']}.{of.domain}\n".encode())
-
-        for other in [*alike, pod]:
-            add(pod, other)
-        for other in alike:
-            add(other, pod)
+    def service_names(self) -> list[str]:
+        found = []
+        for service in self.cluster.call("GET", "/api/v1/services")["items"]:
+            selector = service["spec"].get("selector")
+            if not selector or service["spec"].get("clusterIP") == "None":
+                continue
+            metadata = service["metadata"]
+            found += [
+                f"{pod.address} {metadata['name']}.{metadata['namespace']}.svc"
+                for pod in self.running.values()
+                if pod.shown["metadata"]["namespace"] == metadata["namespace"]
+                and selector.items() <= pod.shown["metadata"]["labels"].items()
+            ]
+        return found
 
     def set_status(self, pod: Pod, phase: str, state: Object, **more: Any) -> None:
         name = pod.spec["containers"][0]["name"]
-        ready = phase == "Running"
+        ready = phase == "Running" and pod.ready
         container = {"name": name, "state": state, "ready": ready, "restartCount": 0}
         container |= {"image": "trainyard", "imageID": ""}
         conditions = [

@@ -49,6 +49,7 @@ def test_a_host_is_a_pod_that_leaves_nothing_behind(cluster: Cluster, server: Se
         "pods": 1,
         "secrets": 1,
         "services": 1,
+        "networkpolicies": 1,
     }
     assert stop(server, name)["TrainingJobStatus"] == "Stopped"
     assert lines(server, name) == ["ready", "stopping"]
@@ -79,7 +80,7 @@ def test_only_the_secret_contains_the_token(cluster: Cluster, server: Server) ->
     order = json.loads(next(iter(cluster.secret_texts(found["secrets"][0]).values())))
     token = json.loads(order["order"])["token"]
     assert len(token) >= 16
-    for kind in ("jobs", "pods", "services"):
+    for kind in ("jobs", "pods", "services", "networkpolicies"):
         assert token not in json.dumps(found[kind]), kind
     stop(server, name)
     wait_for(cluster.is_empty, "the gang's objects to be deleted")

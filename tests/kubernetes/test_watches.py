@@ -73,8 +73,8 @@ def test_jobs_cause_writes_only(cluster: Cluster, server: Server) -> None:
     events = [event for event in cluster.audited(since) if event["verb"] != "watch"]
     assert count(events, "list") == {}
     verbs = collections.Counter(event["verb"] for event in events)
-    # For each job: a Job, its Secret and Service, its resumption, its deletion.
-    assert verbs == {"create": 5, "patch": 15, "delete": 5}, verbs
+    # For each job: a Job, its NetworkPolicy, Secret and Service, its resumption, its deletion.
+    assert verbs == {"create": 5, "patch": 20, "delete": 5}, verbs
 
 
 def test_watches_continue_after_the_api_server_was_killed(

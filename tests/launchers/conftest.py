@@ -16,7 +16,8 @@ import pytest
 import tests.kubernetes.conftest
 import tests.slurm.conftest
 from tests.kubernetes.cluster import Cluster as KubernetesCluster
-from tests.kubernetes.nodes import GATEWAY, Nodes
+from tests.kubernetes.network import GATEWAY
+from tests.kubernetes.nodes import Nodes
 from tests.slurm.cluster import CONTROLLER
 from tests.slurm.cluster import Cluster as SlurmCluster
 from tests.trainyard_server import ROOT, Server
