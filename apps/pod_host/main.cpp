@@ -4,6 +4,7 @@
 //
 //   trainyard-pod-host ORDERS_DIRECTORY   reads the order from the file $JOB_COMPLETION_INDEX there
 #include <signal.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "launch/nodes/host_run.hpp"
+#include "launch/nodes/pod_gpus.hpp"
 #include "os/environment.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
@@ -26,6 +28,8 @@ namespace {
 // The tries to resolve the names of the gang's other pods, one per second: a day, since these pods
 // may be pending. The user can stop the job earlier.
 constexpr uint32_t kLookupsMax = 24 * 60 * 60;
+constexpr size_t kGpuInformationBytesMax = 64 << 10;
+constexpr size_t kMountsBytesMax = 16 << 20;
 
 // Replaces this process by the agent. Returns only if that fails.
 Error become(const os::Command& command) {
@@ -36,6 +40,31 @@ Error become(const os::Command& command) {
   for (const auto& [name, value] : command.environment) ::setenv(name.c_str(), value.c_str(), 1);
   ::execv(arguments[0], arguments.data());
   return from_errno("starting " + command.arguments[0]);
+}
+
+// NVIDIA's container toolkit mounts over a part of /proc. The kernel then lets no user namespace,
+// such as a job's, mount a /proc of its own, unless another /proc is wholly visible.
+Result<void> keep_whole_proc() {
+  const std::string mounts = TRY(os::read_file("/proc/self/mounts", kMountsBytesMax));
+  if (mounts.find(" /proc/") == std::string::npos) return ok();
+  const std::string place = "/run/trainyard-proc";
+  TRY(os::make_directories(place, 0700));
+  if (::mount("proc", place.c_str(), "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
+    return from_errno("mounting " + place);
+  return ok();
+}
+
+Result<std::string> own_gpus() {
+  const std::string directory = "/proc/driver/nvidia/gpus";  // has a directory by address of each
+  std::vector<launch::DriverGpu> gpus;
+  if (os::exists(directory))
+    for (const auto& address : TRY(os::list_directory(directory))) {
+      const std::string file = directory + "/" + address + "/information";
+      gpus.push_back(
+          TRY(launch::read_driver_gpu(TRY(os::read_file(file, kGpuInformationBytesMax))).in(file)));
+    }
+  return launch::pod_gpus(os::environment_variable("NVIDIA_VISIBLE_DEVICES"), gpus)
+      .in("finding the pod's GPUs");
 }
 
 Result<void> run(const std::string& directory) {
@@ -50,6 +79,8 @@ Result<void> run(const std::string& directory) {
   node.job_number = std::to_string(order.record.attempt.job);
   node.program_directory = os::program_directory();
   node.lookups_max = kLookupsMax;
+  if (order.gpus > 0) node.gpus = TRY(own_gpus());
+  TRY(keep_whole_proc());
   return become(TRY(launch::prepare_host(order, node, launch::machine_parts())));
 }
 

@@ -5,7 +5,8 @@ does. Needs root.
 Replaces kubelet, container runtime, CNI plugin, kube-proxy and cluster DNS. The program and its
 files are this machine's, except in pods of an image in Nodes.images. Volumes are mounted, and
 /etc/hosts has the names of pods in headless services and those of other services. NetworkPolicies
-are not enforced."""
+are not enforced. The GPUs of the last node are device files like /dev/null, which the pods with
+GPUs see, as privileged pods do; a device plugin and a driver say which ones are theirs."""
 
 from __future__ import annotations
 
@@ -35,6 +36,17 @@ mkdir host
 pivot_root . host"""
 LEAVE_HOST = "umount -l /host; rmdir /host; cd /; "
 READ_ONLY = "mount -o remount,ro /; "
+GPU_RESOURCE = "nvidia.com/gpu"
+# The minor numbers of a node's GPUs, in the order of their buses.
+GPU_MINORS = (1, 0)
+# Gives the pod a /dev of its own, in which files can be made.
+OWN_DEVICES = """mkdir /run/dev
+mount --rbind /dev /run/dev
+mount -t overlay overlay -o lowerdir=/dev,upperdir={upper},workdir={work} /dev
+mount --bind /run/dev/pts /dev/pts
+mount --bind /run/dev/shm /dev/shm
+umount -l /run/dev
+mount -t tmpfs tmpfs /proc/driver"""
 
 
 def user_of(spec: Object) -> list[str]:
@@ -45,6 +57,10 @@ def user_of(spec: Object) -> list[str]:
     user, group = (str(security[name]) for name in ("runAsUser", "runAsGroup"))
     ids = ["--reuid", user, "--regid", group, "--clear-groups"]
     return ["setpriv", *ids, "--bounding-set", "-all", "--no-new-privs", "--"]
+
+
+def gpu_uuid(gpu: int) -> str:
+    return f"GPU-of-the-tests-{gpu}"
 
 
 class Pod:
@@ -64,6 +80,7 @@ class Pod:
         self.process: subprocess.Popen[bytes] | None = None
         self.ready = False
         self.reported = False
+        self.gpus: list[int] = []  # the indexes in GPU_MINORS
 
     def at(self, name: str) -> str:
         return os.path.join(self.directory, name)
@@ -114,6 +131,8 @@ class Nodes:
             labels = {"kubernetes.io/hostname": name, "disk": f"of-{name}"}
             self.cluster.create(node | {"metadata": {"name": name, "labels": labels}})
             amounts = {"cpu": "16", "memory": "60Gi", "pods": "110"}
+            if name == self.names[-1]:
+                amounts[GPU_RESOURCE] = str(len(GPU_MINORS))
             self.set_node(name, {"capacity": amounts, "allocatable": amounts})
             self.set_ready(name, "True", "KubeletReady", "kubelet is posting ready status")
         wait_for(self.all_admit, "the nodes to lose the taint of new ones")
@@ -240,9 +259,11 @@ class Nodes:
         hostname = pod.spec.get("hostname", pod.name)
         image = self.images.get(container["image"])
         root = pod.at("root") if image else ""
+        self.assign_gpus(pod, container)
         script = [
             *(self.root_script(pod, image) if image else []),
             f"mount -t tmpfs tmpfs {root}/run",
+            *(self.gpu_script(pod) if pod.gpus else []),
             f"mount --bind {pod.at('hosts')} {root}/etc/hosts",
             *(
                 f"mkdir -p {shlex.quote(root + to)} && mount --bind {at} {shlex.quote(root + to)}"
@@ -271,6 +292,7 @@ class Nodes:
                     "KUBERNETES_SERVICE_HOST": GATEWAY,
                     "KUBERNETES_SERVICE_PORT": str(self.cluster.port),
                 }
+                | {"NVIDIA_VISIBLE_DEVICES": ",".join(map(gpu_uuid, pod.gpus))}
                 | self.environment_of(shown, container),
             )
         self.running[pod.uid] = pod
@@ -296,6 +318,30 @@ class Nodes:
             return
         pod.ready = True
         self.set_running(pod)
+
+    def assign_gpus(self, pod: Pod, container: Object) -> None:
+        """Gives the pod the first free GPUs, as a device plugin does."""
+        count = int(container["resources"].get("limits", {}).get(GPU_RESOURCE, 0))
+        used = [gpu for other in self.running.values() for gpu in other.gpus]
+        pod.gpus = [gpu for gpu in range(len(GPU_MINORS)) if gpu not in used][:count]
+        assert len(pod.gpus) == count, "the scheduler has placed a pod without free GPUs"
+
+    @staticmethod
+    def gpu_script(pod: Pod) -> list[str]:
+        """Returns commands that show the node's GPUs, and what the driver says of them."""
+        upper, work = pod.at("devices"), pod.at("devices-work")
+        for directory in (upper, work):
+            os.makedirs(directory)
+        script = OWN_DEVICES.format(upper=upper, work=work).splitlines()
+        for gpu, minor in enumerate(GPU_MINORS):
+            place = f"/proc/driver/nvidia/gpus/0000:0{gpu}:00.0"
+            text = f"GPU UUID: \\t {gpu_uuid(gpu)}\\nDevice Minor: \\t {minor}\\n"
+            script += [
+                f"mknod -m 666 /dev/nvidia{minor} c 1 3",
+                f"mkdir -p {place}",
+                f"printf '{text}' > {place}/information",
+            ]
+        return script
 
     @staticmethod
     def root_script(pod: Pod, image: str) -> list[str]:

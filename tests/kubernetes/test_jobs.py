@@ -86,6 +86,26 @@ def test_only_the_secret_contains_the_token(cluster: Cluster, server: Server) ->
     wait_for(cluster.is_empty, "the gang's objects to be deleted")
 
 
+def test_hosts_get_the_gpus_of_the_device_plugin(cluster: Cluster, server: Server) -> None:
+    """Two jobs with a GPU each run on the node that has two, and a third one waits for one."""
+    script = f"ls /dev/nvidia*; {WAIT_FOR_STOP}"
+    names = [create(server, script, instance_type="ml.g4dn.xlarge") for _ in range(2)]
+    for name in names:
+        wait_for_line(server, name, "ready")
+    assert {tuple(lines(server, name)) for name in names} == {
+        ("/dev/nvidia0", "ready"),
+        ("/dev/nvidia1", "ready"),
+    }
+    third = create(server, script, instance_type="ml.g4dn.xlarge")
+    wait_for_message(server, third, "GPU")
+    stop(server, names[0])
+    wait_for_line(server, third, "ready")
+    assert lines(server, third)[0] == lines(server, names[0])[0]
+    for name in (names[1], third):
+        stop(server, name)
+    wait_for(cluster.is_empty, "the gangs' objects to be deleted")
+
+
 def test_a_restarted_server_finds_its_gangs(cluster: Cluster, server: Server) -> None:
     name = create(server, WAIT_FOR_STOP, hosts=2, instance_type="ml.c5.4xlarge")
     for host in (1, 2):

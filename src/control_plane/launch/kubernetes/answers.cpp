@@ -134,7 +134,8 @@ int64_t milli_of(const Json& quantities, const char* name) {
 }
 
 KubernetesAmounts amounts_in(const Json& quantities) {
-  return {milli_of(quantities, "cpu"), milli_of(quantities, "memory") / 1000};
+  return {milli_of(quantities, "cpu"), milli_of(quantities, "memory") / 1000,
+          milli_of(quantities, kGpuResource) / 1000};
 }
 
 // Returns a pod's requests as Kubernetes counts them: the sum of the containers, or the largest
@@ -151,11 +152,9 @@ KubernetesAmounts requests_of(const Json& spec) {
       add_amounts(sum, amounts);
       continue;
     }
-    largest.cpus_milli = std::max(largest.cpus_milli, amounts.cpus_milli);
-    largest.memory_bytes = std::max(largest.memory_bytes, amounts.memory_bytes);
+    raise_to(largest, amounts);
   }
-  sum.cpus_milli = std::max(sum.cpus_milli, largest.cpus_milli);
-  sum.memory_bytes = std::max(sum.memory_bytes, largest.memory_bytes);
+  raise_to(sum, largest);
   add_amounts(sum, amounts_in(json_member(spec, "overhead")));
   return sum;
 }
@@ -294,6 +293,13 @@ TRAINYARD_READ(KubernetesUse)
 void add_amounts(KubernetesAmounts& sum, const KubernetesAmounts& more) {
   sum.cpus_milli = std::min(sum.cpus_milli + more.cpus_milli, kQuantityMilliMax);
   sum.memory_bytes = std::min(sum.memory_bytes + more.memory_bytes, kQuantityMilliMax);
+  sum.gpus = std::min(sum.gpus + more.gpus, kQuantityMilliMax);
+}
+
+void raise_to(KubernetesAmounts& largest, const KubernetesAmounts& other) {
+  largest.cpus_milli = std::max(largest.cpus_milli, other.cpus_milli);
+  largest.memory_bytes = std::max(largest.memory_bytes, other.memory_bytes);
+  largest.gpus = std::max(largest.gpus, other.gpus);
 }
 
 Result<KubernetesJob> read_job_answer(std::string_view body, std::string_view mark) {

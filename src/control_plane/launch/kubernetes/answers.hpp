@@ -63,6 +63,8 @@ Result<KubernetesJob> read_job_answer(std::string_view body, std::string_view ma
 
 // Adds amounts up to a limit that no sum of clusters reaches.
 void add_amounts(KubernetesAmounts& sum, const KubernetesAmounts& more);
+// Raises each amount to the other's, if that is larger.
+void raise_to(KubernetesAmounts& largest, const KubernetesAmounts& other);
 
 Result<void> check_kubernetes_answer(int status, std::string_view body);
 

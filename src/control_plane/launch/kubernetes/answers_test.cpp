@@ -114,12 +114,12 @@ TEST(KubernetesAnswers, CountTheLargestInitContainerAndAllSidecars) {
   const auto pod = parse_json(
       R"({"metadata":{},"status":{"phase":"Running"},"spec":{
           "nodeName":"n1","overhead":{"cpu":"10m"},
-          "containers":[{"resources":{"requests":{"cpu":"1"}}},{}],
+          "containers":[{"resources":{"requests":{"cpu":"1","nvidia.com/gpu":"2"}}},{}],
           "initContainers":[{"resources":{"requests":{"cpu":"3","memory":"1Ki"}}},
             {"restartPolicy":"Always","resources":{"requests":{"cpu":"100m"}}}]}})");
   const auto use = read_object<KubernetesUse>(*pod, "m");
   ASSERT_TRUE(use);
-  EXPECT_EQ(use->amounts, (KubernetesAmounts{3010, 1024}));
+  EXPECT_EQ(use->amounts, (KubernetesAmounts{3010, 1024, 2}));
 }
 
 TEST(KubernetesAnswers, RejectAnswersWithoutAList) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "launch/kubernetes/answers.hpp"
 #include "launch/local/plan.hpp"
 #include "networks/overlay.hpp"
 
@@ -16,17 +17,13 @@ constexpr const char* kOrdersDirectory = "/run/trainyard-orders";
 
 KubernetesAmounts amounts_of(const Member& member) {
   return {std::max<int64_t>(1, int64_t(std::ceil(member.share.cpus * 1000))),
-          std::max(kMemoryBytesMin, member.share.memory_bytes)};
+          std::max(kMemoryBytesMin, member.share.memory_bytes), member.share.gpus};
 }
 
 // Returns the largest need of a host, since all pods of a Job request the same.
 KubernetesAmounts largest_of(const Gang& gang) {
   KubernetesAmounts largest;
-  for (const Member& member : gang.members) {
-    const auto amounts = amounts_of(member);
-    largest.cpus_milli = std::max(largest.cpus_milli, amounts.cpus_milli);
-    largest.memory_bytes = std::max(largest.memory_bytes, amounts.memory_bytes);
-  }
+  for (const Member& member : gang.members) raise_to(largest, amounts_of(member));
   return largest;
 }
 
@@ -44,18 +41,14 @@ Result<void> check_gang(const Gang& gang, const std::vector<KubernetesNode>& nod
     return denied(
         "traffic between hosts is not encrypted on Kubernetes: submit the job without encryption, "
         "or for one host");
-  for (const Member& member : gang.members)
-    if (member.share.gpus > 0)
-      return denied("the job requests " + std::to_string(member.share.gpus) +
-                    " GPUs of a host, but GPUs of Kubernetes' nodes are not supported yet: use an "
-                    "instance type without GPUs");
   for (const auto& [name, hosts] : hosts_by_machine(gang)) {
     const auto node = std::ranges::find(nodes, name, &KubernetesNode::name);
     if (node == nodes.end())
       return unavailable("Kubernetes does not list the node '" + shorten(name, 80) + "'");
     const auto fits = [count = hosts](int64_t has, int64_t each) { return each <= has / count; };
     if (!fits(node->allocatable.cpus_milli, amounts.cpus_milli) ||
-        !fits(node->allocatable.memory_bytes, amounts.memory_bytes))
+        !fits(node->allocatable.memory_bytes, amounts.memory_bytes) ||
+        !fits(node->allocatable.gpus, amounts.gpus))
       return unavailable("the node " + name + " cannot have " + std::to_string(hosts) +
                          " pods, each as large as the gang's largest host needs");
   }
@@ -96,15 +89,17 @@ Json container_of(const KubernetesJobSettings& settings, const KubernetesAmounts
   const auto field = [](const char* name, const char* path) -> Json {
     return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
   };
+  Json resources = {{"requests",
+                     {{"cpu", std::to_string(amounts.cpus_milli) + "m"},
+                      {"memory", std::to_string(amounts.memory_bytes)}}}};
+  // A device plugin's resource needs a limit, which is its request too.
+  if (amounts.gpus > 0) resources["limits"] = {{kGpuResource, std::to_string(amounts.gpus)}};
   return {{"name", "host"},
           {"image", settings.image},
           {"command",
            Json::array({settings.program_directory + "/trainyard-pod-host", kOrdersDirectory})},
           {"env", Json::array({field("POD_NAME", "metadata.name")})},
-          {"resources",
-           {{"requests",
-             {{"cpu", std::to_string(amounts.cpus_milli) + "m"},
-              {"memory", std::to_string(amounts.memory_bytes)}}}}},
+          {"resources", resources},
           {"securityContext", {{"privileged", true}}},
           {"terminationMessagePolicy", "FallbackToLogsOnError"},
           {"volumeMounts",

@@ -24,7 +24,7 @@ std::vector<KubernetesNode> two_kubernetes_nodes() {
   for (size_t i = 0; i < nodes.size(); ++i) {
     nodes[i].name = "n" + std::to_string(i + 1);
     nodes[i].ready = true;
-    nodes[i].allocatable = {16'000, int64_t{1} << 30};
+    nodes[i].allocatable = {16'000, int64_t{1} << 30, 4};
   }
   return nodes;
 }
@@ -87,6 +87,10 @@ TEST(GangObjects, RequestTheResourcesOfTheLargestHostForEachPod) {
   const Json container = planned(gang).job["spec"]["template"]["spec"]["containers"][0];
   EXPECT_EQ(container["resources"]["requests"]["cpu"], "3000m");
   EXPECT_EQ(container["resources"]["requests"]["memory"], std::to_string(200 << 20));
+  EXPECT_FALSE(container["resources"].contains("limits"));
+  gang.members[0].share.gpus = 2;
+  EXPECT_EQ(planned(gang).job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"],
+            Json({{"nvidia.com/gpu", "2"}}));
 }
 
 TEST(GangObjects, HaveTheOrderOfEachHostInASecret) {
@@ -155,8 +159,8 @@ TEST(GangObjects, CannotBeMadeForUnsupportedGangs) {
   gang.members[0].share.cpus = 9;
   EXPECT_NE(message_of(gang).find("n1 cannot have 2 pods"), std::string::npos);
   gang = pods_on({"n1"});
-  gang.members[0].share.gpus = 1;
-  EXPECT_NE(message_of(gang).find("GPUs"), std::string::npos);
+  gang.members[0].share.gpus = 5;
+  EXPECT_NE(message_of(gang).find("n1 cannot have 1 pods"), std::string::npos);
   gang = pods_on({"n1", "n2"});
   gang.encrypt_traffic = true;
   EXPECT_NE(message_of(gang).find("not encrypted"), std::string::npos);

@@ -49,9 +49,13 @@ inline constexpr const char* kServerLabel = "trainyard/server";    // the mark o
 inline constexpr const char* kAttemptLabel = "trainyard/attempt";  // "j17a1"
 inline constexpr const char* kSealAnnotation = "trainyard/seal";   // the encrypted token
 
+// The resource of NVIDIA's device plugin.
+inline constexpr const char* kGpuResource = "nvidia.com/gpu";
+
 struct KubernetesAmounts {
   int64_t cpus_milli = 0;
   int64_t memory_bytes = 0;
+  int64_t gpus = 0;
   bool operator==(const KubernetesAmounts&) const = default;
 };
 

@@ -291,7 +291,8 @@ std::vector<Machine> machines_of(const std::vector<KubernetesNode>& nodes,
     const int64_t cpus_milli = node.allocatable.cpus_milli - used.cpus_milli;
     const int64_t memory_bytes = node.allocatable.memory_bytes - used.memory_bytes;
     if (cpus_milli <= 0 || memory_bytes <= 0) continue;
-    machines.push_back({node.name, double(cpus_milli) / 1000, memory_bytes});
+    const int64_t gpus = std::max<int64_t>(0, node.allocatable.gpus - used.gpus);
+    machines.push_back({node.name, double(cpus_milli) / 1000, memory_bytes, gpus});
   }
   return machines;
 }

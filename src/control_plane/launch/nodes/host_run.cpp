@@ -341,7 +341,10 @@ class HostOnNode {
           {"--underlay", underlay_text(order_.record.network), "--endpoints", endpoints});
     }
     if (order_.gpus > 0) {
-      std::string devices = join(TRY(gpu_device_files(node_.gpus)), ",");
+      auto files = TRY(gpu_device_files(node_.gpus));
+      // All pods of a gang have as many GPUs as the host that needs most.
+      if (files.size() > size_t(order_.gpus)) files.resize(size_t(order_.gpus));
+      std::string devices = join(files, ",");
       for (const auto& device : preflight::gpu_devices())
         if (const auto cards = preflight::gpu_cards();
             std::ranges::find(cards, device) == cards.end())

@@ -24,7 +24,8 @@ inline void set_reason(Json& object, const std::string& text) {
 
 inline Json json_of(const KubernetesAmounts& amounts) {
   return {{"cpu", std::to_string(amounts.cpus_milli) + "m"},
-          {"memory", std::to_string(amounts.memory_bytes)}};
+          {"memory", std::to_string(amounts.memory_bytes)},
+          {kGpuResource, std::to_string(amounts.gpus)}};
 }
 
 inline Json json_of(const KubernetesJob& job, const std::string& mark) {
