@@ -225,6 +225,7 @@ Result<launch::KubernetesSettings> kubernetes_settings_of(const config::Config& 
   if (jobs.name_space.empty()) jobs.name_space = "default";
   jobs.image = kubernetes.image;
   jobs.program_directory = kubernetes.program_directory;
+  jobs.mounts = kubernetes.mounts;
   jobs.placement = kubernetes.placement;
   jobs.of_queues = kubernetes.of_queues;
   jobs.of_instance_types = kubernetes.of_instance_types;

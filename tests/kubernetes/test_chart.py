@@ -45,6 +45,7 @@ ALL_VALUES = {
         "tolerations": ["dedicated=training:NoSchedule"],
         "priorityClassName": "low",
         "runtimeClassName": "runc",
+        "mounts": {"/srv/a": {"claim": "shared"}, "/srv/b": {"directory": "/mnt/b"}},
     },
     "networkPolicy": {"clients": [{"namespaceSelector": {}}]},
 }
@@ -135,6 +136,19 @@ def test_rights_equal_rbac_yaml() -> None:
     for kind in ("Role", "ClusterRole"):
         assert rules(objects, kind) == rules(written, kind)
     assert not of_kind(objects, "StatefulSet") and not of_kind(objects, "ConfigMap")
+
+
+@pytest.mark.parametrize("values", VARIANTS, indirect=True)
+def test_the_server_accepts_the_config(values: str, tmp_path: pathlib.Path) -> None:
+    """It is valid if only the cluster is missing."""
+    for each in of_kind(rendered("-f", values), "ConfigMap"):
+        file = tmp_path / "trainyard.toml"
+        file.write_text(each["data"]["trainyard.toml"])
+        program = os.path.join(ROOT, "build", "release", "bin", "trainyard")
+        served = [program, "serve", "--config", str(file), "--data", str(tmp_path / "data")]
+        done = subprocess.run(served, capture_output=True, text=True, timeout=HELM_SECONDS_MAX)
+        assert done.returncode != 0
+        assert "this server does not run in a pod" in done.stderr, done.stderr
 
 
 def test_policies_let_jobs_reach_the_server_but_not_clouds_metadata() -> None:

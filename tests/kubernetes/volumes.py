@@ -61,10 +61,13 @@ def texts(
 def make_volume(cluster: Cluster, pod: Object, volume: Object, directory: str) -> str:
     """Makes a volume in the directory, unless it has a place of its own; returns its place."""
     if claim := volume.get("persistentVolumeClaim"):
-        path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/persistentvolumeclaims"
-        found = cluster.call("GET", f"{path}/{claim['claimName']}")
+        claims = f"/api/v1/namespaces/{pod['metadata']['namespace']}/persistentvolumeclaims"
+        found = cluster.call("GET", f"{claims}/{claim['claimName']}")
         bound = cluster.call("GET", f"/api/v1/persistentvolumes/{found['spec']['volumeName']}")
-        return str(bound["spec"]["hostPath"]["path"])
+        volume = bound["spec"]
+    if path := volume.get("hostPath"):
+        assert os.path.isdir(path["path"]), path
+        return str(path["path"])
     os.makedirs(directory, mode=0o700)
     for name, content in files_of(cluster, pod, volume).items():
         with open(os.path.join(directory, name), "wb") as file:

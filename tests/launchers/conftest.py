@@ -61,7 +61,8 @@ def kubernetes(data: str) -> Iterator[Server]:
         nodes.start()
         token = cluster.write("token", cluster.account_token())
         file = cluster.write("server.json", json.dumps(cluster.kubeconfig(tokenFile=token)))
-        config = tests.kubernetes.conftest.config_of(data, file)
+        config = tests.kubernetes.conftest.config_of(data, file) + multinode_tables(data)
+        config += f'[kubernetes.mounts."{data}-shared"]\n'
         yield Server(data, config, listen=f"{GATEWAY}:0")
     finally:
         nodes.stop()

@@ -78,7 +78,6 @@ def test_horovod_on_four_hosts(server: Server) -> None:
     assert len(weights) == 8 and len(set(weights)) == 1, lines[-20:]
 
 
-@pytest.mark.parametrize("server", ["local", "slurm"], indirect=True)
 def test_multinode(server: Server) -> None:
     """With small nodes, since the definition requests 62 vCPUs for each of 20."""
     folder = os.path.join(ROOT, "examples", "05_multinode")

@@ -110,6 +110,7 @@ struct Kubernetes {
   std::string node_directory = "/var/lib/trainyard-node";  // in the pods
   std::string program_directory = "/opt/trainyard/bin";    // in the image
   Duration time_margin = 30min;                            // added to a job's run time limit
+  std::map<std::string, launch::KubernetesMount> mounts;   // by path in the pods
 };
 
 struct Config {

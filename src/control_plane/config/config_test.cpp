@@ -45,6 +45,51 @@ TEST(Config, HasDefaultsForAnEmptyFile) {
   EXPECT_TRUE(config.clear_gpus);
 }
 
+constexpr const char* kPods = R"(
+    [kubernetes]
+    image = "i"
+    agents_listen = "10.0.0.1:4570"
+)";
+
+TEST(Config, HasDirectoriesOfPodsForWhatJobsShare) {
+  const Config config = read(std::string(kPods) + R"(
+    [kubernetes.mounts."/srv/a"]
+    claim = "shared"
+    [kubernetes.mounts."/srv/b"]
+    [kubernetes.mounts."/srv/c"]
+    directory = "/mnt/c"
+    [volumes."/fsx"]
+    directory = "/srv/b/fsx"
+    [volumes."/scratch"]
+    [file_systems.fs-1]
+    directory = "/srv/a"
+  )");
+  const auto& mounts = config.kubernetes->mounts;
+  EXPECT_EQ(mounts.at("/srv/a"), (launch::KubernetesMount{"shared", ""}));
+  EXPECT_EQ(mounts.at("/srv/b"), (launch::KubernetesMount{"", "/srv/b"}));
+  EXPECT_EQ(mounts.at("/srv/c"), (launch::KubernetesMount{"", "/mnt/c"}));
+}
+
+TEST(Config, RejectsDirectoriesThatPodsDoNotHaveOrCannotHave) {
+  for (const auto& [text, reason] :
+       {std::pair("[volumes.\"/f\"]\ndirectory = \"/srv/f\"", "add a table [kubernetes.mounts."),
+        {"[kubernetes.mounts.\"/srv/f\"]\n[file_systems.fs-1]\ndirectory = \"/srv/f2\"",
+         "file_systems.\"fs-1\".directory = \"/srv/f2\" is not in the pods"},
+        {"[kubernetes.mounts.\"/\"]", "absolute paths"},
+        {"[kubernetes.mounts.\"srv\"]", "absolute paths"},
+        {"[kubernetes.mounts.\"/srv/../etc\"]", "absolute paths"},
+        {"[kubernetes.mounts.\"/srv/a\"]\ndirectory = \"a\"", "absolute paths"},
+        {"[kubernetes.mounts.\"/usr/share/a\"]", "would hide /usr"},
+        {"[kubernetes.mounts.\"/opt\"]", "would hide /opt/trainyard/bin"},
+        {"[kubernetes.mounts.\"/var/lib/trainyard-node/a\"]", "would hide /var/lib/trainyard-node"},
+        {"[kubernetes.mounts.\"/srv/a\"]\nclaim = \"b\"\ndirectory = \"/b\"",
+         "in addition to a claim"}}) {
+    const auto config = parse_config(std::string(kPods) + text, "/");
+    ASSERT_FALSE(config) << text;
+    EXPECT_NE(config.error().message.find(reason), std::string::npos) << config.error().message;
+  }
+}
+
 TEST(Config, HasSlurmPlacementsByQueueAndInstanceType) {
   EXPECT_FALSE(read("").slurm);
   const Config config = read(R"(

@@ -12,6 +12,7 @@ constexpr int64_t kMarginMinutesMax = 7 * 24 * 60;  // a week: a larger number i
 constexpr size_t kNameBytesMax = 253;
 constexpr size_t kImageBytesMax = 1024;
 constexpr size_t kTolerationsMax = 100;
+constexpr size_t kPathBytesMax = 4096;
 
 bool is_plain(std::string_view text, size_t bytes_max) {
   return text.size() <= bytes_max &&
@@ -90,6 +91,54 @@ Result<void> read_addresses(Table& table, Kubernetes& kubernetes) {
   return {};
 }
 
+bool is_plain_path(std::string_view path) {
+  return path.starts_with('/') && path.size() > 1 && !path.ends_with('/') &&
+         path.find("//") == path.npos && (std::string(path) + "/").find("/../") == path.npos &&
+         is_plain(path, kPathBytesMax);
+}
+
+// True if one of two paths contains the other, or both are the same.
+bool overlap(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  return b.starts_with(a) && (a.size() == b.size() || b[a.size()] == '/');
+}
+
+Result<void> read_mount(const std::string& path, Table table, Kubernetes& kubernetes) {
+  launch::KubernetesMount mount;
+  TRY(read_name(table, "claim", mount.claim));
+  TRY(table.read("directory", mount.directory));
+  TRY(table.nothing_else());
+  if (!mount.claim.empty() && !mount.directory.empty())
+    return table.refused("directory", "no directory in addition to a claim, which has its own");
+  if (mount.claim.empty() && mount.directory.empty()) mount.directory = path;
+  if (!is_plain_path(path) || (mount.claim.empty() && !is_plain_path(mount.directory)))
+    return invalid("kubernetes.mounts." + format_text(path) +
+                   ": name and directory must be absolute paths without .. and blanks");
+  for (const std::string_view own :
+       {std::string_view(kubernetes.node_directory), std::string_view(kubernetes.program_directory),
+        std::string_view("/dev"), std::string_view("/etc"), std::string_view("/proc"),
+        std::string_view("/run"), std::string_view("/sys"), std::string_view("/usr")})
+    if (overlap(path, own))
+      return invalid("kubernetes.mounts." + format_text(path) + " would hide " + std::string(own) +
+                     " of the pods: use another path, such as /srv/shared");
+  kubernetes.mounts[path] = mount;
+  return {};
+}
+
+// Jobs can mount only what their pods have.
+Result<void> check_shared(const char* table, const domain::FileSystems& shared,
+                          const Kubernetes& kubernetes) {
+  for (const auto& [name, each] : shared)
+    if (!each.directory.empty() && std::ranges::none_of(kubernetes.mounts, [&](const auto& mount) {
+          return each.directory == mount.first || each.directory.starts_with(mount.first + "/");
+        }))
+      return invalid(std::string(table) + "." + format_text(name) +
+                     ".directory = " + format_text(each.directory) +
+                     " is not in the pods of jobs: add a table [kubernetes.mounts." +
+                     format_text(each.directory) + "]");
+  return {};
+}
+
 Result<void> read_one(Table table, Config& config) {
   Kubernetes& kubernetes = config.kubernetes.emplace();
   TRY(table.read("kubeconfig", kubernetes.kubeconfig));
@@ -104,6 +153,9 @@ Result<void> read_one(Table table, Config& config) {
   TRY(read_directory(table, "program_directory", kubernetes.program_directory));
   TRY(table.read_duration("time_margin_minutes", kubernetes.time_margin, 1min,
                           {0, kMarginMinutesMax}));
+  TRY(table.each_named("mounts", [&](const std::string& path, Table mount) {
+    return read_mount(path, std::move(mount), kubernetes);
+  }));
   for (auto [key, placements] : {std::pair("queues", &kubernetes.of_queues),
                                  std::pair("instance_types", &kubernetes.of_instance_types)})
     TRY(table.each_named(
@@ -128,6 +180,8 @@ Result<void> read_kubernetes(Table& root, Config& config) {
     return invalid(
         "machine: the machines of a server with [kubernetes] are Kubernetes' nodes: remove "
         "[[machine]]");
+  TRY(check_shared("volumes", config.volumes, *config.kubernetes));
+  TRY(check_shared("file_systems", config.file_systems, *config.kubernetes));
   if (config.slurm)
     return invalid("kubernetes: a server uses one cluster: remove [kubernetes] or [slurm]");
   return {};

@@ -107,6 +107,21 @@ Json container_of(const KubernetesJobSettings& settings, const KubernetesAmounts
             {{"name", "host"}, {"mountPath", settings.node_directory}}}}};
 }
 
+// Adds the mounts to a pod with one container.
+void add_mounts(const KubernetesJobSettings& settings, Json& pod) {
+  size_t count = 0;
+  for (const auto& [path, mount] : settings.mounts) {
+    const std::string name = "mount-" + std::to_string(count++);
+    Json volume = {{"name", name}};
+    if (mount.claim.empty())
+      volume["hostPath"] = {{"path", mount.directory}, {"type", "Directory"}};
+    else
+      volume["persistentVolumeClaim"] = {{"claimName", mount.claim}};
+    pod["volumes"].push_back(std::move(volume));
+    pod["containers"][0]["volumeMounts"].push_back({{"name", name}, {"mountPath", path}});
+  }
+}
+
 Json pod_of(const KubernetesJobSettings& settings, const Gang& gang, const std::string& name,
             const KubernetesAmounts& amounts) {
   const auto placement = placement_of(settings, gang.queue, gang.instance_type);
@@ -122,6 +137,7 @@ Json pod_of(const KubernetesJobSettings& settings, const Gang& gang, const std::
       {"volumes",
        {{{"name", "orders"}, {"secret", {{"secretName", name}, {"defaultMode", 0400}}}},
         {{"name", "host"}, {"emptyDir", Json::object()}}}}};
+  add_mounts(settings, spec);
   if (!placement.node_selector.empty()) spec["nodeSelector"] = placement.node_selector;
   for (const auto& [member, value] : {std::pair("priorityClassName", &placement.priority_class),
                                       {"serviceAccountName", &placement.service_account},

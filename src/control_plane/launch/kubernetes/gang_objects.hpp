@@ -49,6 +49,13 @@ struct KubernetesPlacement {
   bool operator==(const KubernetesPlacement&) const = default;
 };
 
+// A directory in the pods, for shared directories that jobs mount.
+struct KubernetesMount {
+  std::string claim;      // a PersistentVolumeClaim of the namespace; "": none
+  std::string directory;  // a directory of each node, if there is no claim
+  bool operator==(const KubernetesMount&) const = default;
+};
+
 // The time that an agent has for the upload of checkpoints after its process has ended.
 inline constexpr Duration kLastUploadMax = 60s;
 
@@ -56,6 +63,7 @@ struct KubernetesJobSettings : NodeSettings {
   std::string name_space = "default";
   std::string image;              // the image with Trainyard's programs
   std::string program_directory;  // the directory of trainyard-pod-host in the image
+  std::map<std::string, KubernetesMount> mounts;  // by path in the pods
   KubernetesPlacement placement;
   // Set members replace those of `placement`; an instance type's replace a queue's.
   std::map<std::string, KubernetesPlacement> of_queues, of_instance_types;

@@ -130,6 +130,19 @@ TEST(GangObjects, IsolateThePodsOfGangs) {
       << "a single host receives nothing";
 }
 
+TEST(GangObjects, MountDirectoriesForJobs) {
+  auto settings = pod_settings();
+  settings.mounts = {{"/srv/a", {"claimed", ""}}, {"/srv/b", {"", "/mnt/b"}}};
+  const Json pod = planned(pods_on({"n1"}), settings).job["spec"]["template"]["spec"];
+  const Json& volumes = pod["volumes"];
+  ASSERT_EQ(volumes.size(), 4u);
+  EXPECT_EQ(volumes[2]["persistentVolumeClaim"]["claimName"], "claimed");
+  EXPECT_EQ(volumes[3]["hostPath"]["path"], "/mnt/b");
+  const Json& mounts = pod["containers"][0]["volumeMounts"];
+  ASSERT_EQ(mounts.size(), 4u);
+  EXPECT_EQ(mounts[3], Json({{"name", volumes[3]["name"]}, {"mountPath", "/srv/b"}}));
+}
+
 TEST(GangObjects, UseThePlacementsOfQueueAndInstanceType) {
   auto settings = pod_settings();
   settings.placement.node_selector = {{"pool", "small"}};
