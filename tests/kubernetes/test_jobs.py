@@ -138,6 +138,21 @@ def test_unschedulable_jobs_have_kubernetes_reason_and_can_be_stopped(
     server.stop()
 
 
+def test_a_quota_that_allows_no_pod_is_the_reason(cluster: Cluster, server: Server) -> None:
+    quotas = f"/api/v1/namespaces/{NAMESPACE}/resourcequotas"
+    quota = {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
+    cluster.call("POST", quotas, quota)
+    try:
+        # The API server counts what exists before it enforces a new quota.
+        wait_for(lambda: cluster.call("GET", f"{quotas}/none")["status"].get("used"), "the quota")
+        name = create(server, "echo hello")
+        wait_for_message(server, name, "exceeded quota: none, requested: pods=1")
+        assert stop(server, name)["TrainingJobStatus"] == "Stopped"
+    finally:
+        cluster.call("DELETE", f"{quotas}/none")
+    wait_for(cluster.is_empty, "the gang's objects to be deleted")
+
+
 def test_a_pod_that_is_killed_is_a_lost_host(
     cluster: Cluster, nodes: Nodes, server: Server
 ) -> None:

@@ -310,6 +310,21 @@ Result<KubernetesJob> read_job_answer(std::string_view body, std::string_view ma
   return *std::move(job);
 }
 
+Result<std::string> read_latest_event(std::string_view body) {
+  const Json json = TRY(parse_json(body).in("reading the events of Kubernetes"));
+  if (!json_member(json, "metadata").is_object())
+    return corrupt("the answer of Kubernetes is not a list of events");
+  std::string latest, text;
+  for (const Json& event : json_list(json, "items")) {
+    std::string when = json_text(event, "lastTimestamp");
+    if (when.empty()) when = json_text(event, "eventTime");
+    if (when < latest) continue;
+    latest = std::move(when);
+    text = reason_and_message(event);
+  }
+  return text;
+}
+
 Result<void> check_kubernetes_answer(int status, std::string_view body) {
   if (status >= 200 && status < 300) return {};
   const auto json = parse_json(body);

@@ -61,6 +61,10 @@ Result<KubernetesIdentity> read_identity(const Json& object);
 // Job that is not this server's.
 Result<KubernetesJob> read_job_answer(std::string_view body, std::string_view mark);
 
+// Returns the latest one of a list of events: "Reason: message"; "": there is none. Errors:
+// corrupt.
+Result<std::string> read_latest_event(std::string_view body);
+
 // Adds amounts up to a limit that no sum of clusters reaches.
 void add_amounts(KubernetesAmounts& sum, const KubernetesAmounts& more);
 // Raises each amount to the other's, if that is larger.

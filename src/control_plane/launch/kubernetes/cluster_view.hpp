@@ -61,6 +61,7 @@ class KubernetesView {
 
   // As those of Kubernetes.
   Result<std::optional<KubernetesJob>> find_job(const std::string& name);
+  Result<std::string> why_no_pods(const std::string& job) { return kubernetes_->why_no_pods(job); }
   Result<KubernetesJob> create_job(const Json& job);
   Result<void> apply(const Json& object) { return kubernetes_->apply(object); }
   Result<void> resume_job(const std::string& name);

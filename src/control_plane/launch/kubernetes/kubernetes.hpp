@@ -153,6 +153,9 @@ class Kubernetes {
   virtual void stop() {}
   // Returns the Job of this server with the name, as it is now; nullopt: no such Job exists.
   virtual Result<std::optional<KubernetesJob>> find_job(const std::string& name) = 0;
+  // Returns why Kubernetes last failed to create pods of the Job: "FailedCreate: pods .. is
+  // forbidden: exceeded quota: ..". "": it reports no failure.
+  virtual Result<std::string> why_no_pods(const std::string& job) = 0;
   // Returns the created Job. Errors: conflict, when one of its name exists.
   virtual Result<KubernetesJob> create_job(const Json& job) = 0;
   // Creates or replaces a Secret, Service or NetworkPolicy.

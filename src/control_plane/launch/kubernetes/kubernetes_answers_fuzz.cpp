@@ -15,6 +15,10 @@ using namespace trainyard::launch;
 
 namespace {
 
+bool are_natural(const KubernetesAmounts& amounts) {
+  return amounts.cpus_milli >= 0 && amounts.memory_bytes >= 0 && amounts.gpus >= 0;
+}
+
 void read_lists(std::string_view text) {
   if (const auto jobs = read_page<KubernetesJob>(text, "3fa91c"))
     for (const auto& [name, job] : jobs->objects) {
@@ -28,13 +32,11 @@ void read_lists(std::string_view text) {
   if (const auto nodes = read_page<KubernetesNode>(text, "3fa91c"))
     for (const auto& [name, node] : nodes->objects) {
       CHECK(!node.name.empty(), "the node has a name");
-      CHECK(node.allocatable.cpus_milli >= 0 && node.allocatable.memory_bytes >= 0,
-            "amounts are not negative");
+      CHECK(are_natural(node.allocatable), "amounts are not negative");
     }
   if (const auto uses = read_page<KubernetesUse>(text, "3fa91c"))
     for (const auto& [name, use] : uses->objects)
-      CHECK(use.amounts.cpus_milli >= 0 && use.amounts.memory_bytes >= 0,
-            "amounts are not negative");
+      CHECK(are_natural(use.amounts), "amounts are not negative");
 }
 
 }  // namespace
@@ -43,6 +45,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   read_lists(text);
   (void)read_job_answer(text, "3fa91c");
+  if (const auto event = read_latest_event(text))
+    CHECK(event->size() <= 3 * kKubernetesTextBytesMax, "a reason and a message have their limits");
   CHECK(check_kubernetes_answer(200, text), "status 200 is accepted");
   for (const int status : {400, 401, 403, 404, 409, 422, 429, 500})
     CHECK(!check_kubernetes_answer(status, text), "an error status is rejected");

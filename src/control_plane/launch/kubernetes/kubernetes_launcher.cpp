@@ -14,6 +14,9 @@ namespace {
 // After this time an interrupted start counts as abandoned, since ensure() has not completed it.
 // Control calls ensure() at each look, which are half a second apart at most.
 constexpr Duration kInterruptedMax = 1min;
+// The time in which Kubernetes usually creates the pods of a Job. After it, its events are read.
+constexpr Duration kPodsLate = 2s;
+constexpr Duration kEventsInterval = 10s;  // between two requests for the events of a Job
 
 struct OwnGang {
   KubernetesJob job;
@@ -52,11 +55,12 @@ std::string describe(const KubernetesPod& pod, const std::vector<KubernetesNode>
   return text;
 }
 
-std::string describe(const KubernetesJob& job) {
+std::string describe(const KubernetesJob& job, const std::string& no_pods_reason) {
   std::string text = "Kubernetes Job " + job.name;
   if (job.deleting) return text + " was deleted";
   if (!job.reason.empty()) return text + " has failed (" + job.reason + ")";
-  return text + (job.ended ? " has ended" : " has no pod for it");
+  if (job.ended) return text + " has ended";
+  return text + " has no pod for it" + (no_pods_reason.empty() ? "" : " (" + no_pods_reason + ")");
 }
 
 std::string describe(const KubernetesPlacement& placement) {
@@ -110,14 +114,13 @@ class KubernetesLauncher final : public Launcher {
   std::vector<Agent> list() override {
     look();
     note_preempted();
+    note_missing_pods();
     std::vector<Agent> agents;
     for (const auto& [attempt, own] : gangs_) {
       if (own.job.deleting || !is_started(own)) continue;
-      const auto pods = pods_of_.find(attempt);
-      for (Agent& agent :
-           agents_of(own.job, own.token,
-                     pods == pods_of_.end() ? std::vector<const KubernetesPod*>() : pods->second,
-                     nodes_)) {
+      const auto missing = missing_.find(own.job.uid);
+      for (Agent& agent : agents_of(own.job, own.token, pods_of(attempt), nodes_,
+                                    missing == missing_.end() ? "" : missing->second.why)) {
         if (const auto reason = preempted_.find({attempt, agent.host});
             reason != preempted_.end()) {
           agent.preempted = true;
@@ -218,6 +221,35 @@ class KubernetesLauncher final : public Launcher {
     for (const auto& [name, pod] : *pods_) note(pod);
   }
 
+  const std::vector<const KubernetesPod*>& pods_of(const domain::AttemptId& attempt) const {
+    static const std::vector<const KubernetesPod*> kNone;
+    const auto found = pods_of_.find(attempt);
+    return found == pods_of_.end() ? kNone : found->second;
+  }
+
+  // Finds the Jobs for which Kubernetes creates no pods, and reads the events of one of them.
+  void note_missing_pods() {
+    const auto now = clock_.monotonic();
+    std::map<std::string, Missing> missing;
+    bool queried = false;
+    for (const auto& [attempt, own] : gangs_) {
+      const KubernetesJob& job = own.job;
+      if (job.suspended || job.deleting || job.ended ||
+          pods_of(attempt).size() + job.ended_hosts.size() >= job.hosts)
+        continue;
+      const auto known = missing_.find(job.uid);
+      Missing& one = missing[job.uid] =
+          known == missing_.end() ? Missing{now, {}, ""} : known->second;
+      if (queried || now - one.since < kPodsLate ||
+          (one.queried && now - *one.queried < kEventsInterval))
+        continue;
+      queried = true;
+      one.queried = now;
+      if (auto why = view_.why_no_pods(job.name)) one.why = *std::move(why);
+    }
+    missing_ = std::move(missing);
+  }
+
   // Leaves out an interrupted start, which ensure() completes. An abandoned one is listed, so that
   // control removes it.
   bool is_started(const OwnGang& own) {
@@ -270,6 +302,12 @@ class KubernetesLauncher final : public Launcher {
   std::map<domain::AttemptId, OwnGang> gangs_;
   std::map<domain::AttemptId, std::vector<const KubernetesPod*>> pods_of_;  // the same pods
   std::vector<KubernetesNode> nodes_;
+  struct Missing {
+    std::chrono::nanoseconds since;                   // when a host had no pod first
+    std::optional<std::chrono::nanoseconds> queried;  // when the Job's events were read
+    std::string why;                                  // as Kubernetes says it; "": unknown
+  };
+  std::map<std::string, Missing> missing_;  // by the uid of a Job whose pods are missing
   // uid of a suspended Job -> when it was first seen
   std::map<std::string, std::chrono::nanoseconds> interrupted_;
   // By host: what its pod was before it was preempted. The pod itself vanishes when it has ended.
@@ -312,7 +350,8 @@ std::vector<KubernetesPlacement> placements_of(const KubernetesJobSettings& sett
 
 std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
                              const std::vector<const KubernetesPod*>& pods,
-                             const std::vector<KubernetesNode>& nodes) {
+                             const std::vector<KubernetesNode>& nodes,
+                             const std::string& no_pods_reason) {
   std::vector<const KubernetesPod*> of_hosts(job.hosts);
   for (const KubernetesPod* pod : pods)
     if (pod->host < job.hosts) {
@@ -328,7 +367,7 @@ std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
     agent.alive = !job.suspended && !(is_counted && !is_behind(pod)) &&
                   !(pod && (has_ended(*pod) || is_lost(*pod, nodes)));
     if (!agent.alive || pod == nullptr || pod->phase != "Running")
-      agent.note = pod ? describe(*pod, nodes) : describe(job);
+      agent.note = pod ? describe(*pod, nodes) : describe(job, no_pods_reason);
     if (agent.alive && pending.empty()) pending = agent.note;
     agents.push_back(std::move(agent));
   }

@@ -62,9 +62,11 @@ std::vector<Machine> machines_of(const std::vector<KubernetesNode>& nodes,
 // Returns all placements that a job can get by its queue and instance type.
 std::vector<KubernetesPlacement> placements_of(const KubernetesJobSettings& settings);
 
-// Returns the agents of one gang, with Kubernetes' messages about those that do not run. Pure.
+// Returns the agents of one gang, with Kubernetes' messages about those that do not run.
+// `no_pods_reason`: why Kubernetes does not create pods; "": unknown. Pure.
 std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
                              const std::vector<const KubernetesPod*>& pods,
-                             const std::vector<KubernetesNode>& nodes);
+                             const std::vector<KubernetesNode>& nodes,
+                             const std::string& no_pods_reason);
 
 }  // namespace trainyard::launch

@@ -92,6 +92,25 @@ TEST_F(KubernetesLauncherTest, CountsAHostWithoutAPodYetAsAlive) {
   EXPECT_EQ(note_of(*launcher, 0), "alive: Kubernetes Job trainyard-3fa91c-j1a1 has no pod for it");
 }
 
+TEST_F(KubernetesLauncherTest, ShowsWhyAHostHasNoPod) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(2)));
+  cluster_.pods.clear();
+  cluster_.no_pods_reason = "FailedCreate: exceeded quota";
+  const std::string without = "alive: Kubernetes Job trainyard-3fa91c-j1a1 has no pod for it";
+  EXPECT_EQ(note_of(*launcher, 0), without) << "it may be created soon";
+  clock_.advance(2s);
+  EXPECT_EQ(note_of(*launcher, 0), without + " (FailedCreate: exceeded quota)");
+  cluster_.no_pods_reason = "FailedCreate: denied by a webhook";
+  EXPECT_EQ(note_of(*launcher, 1), without + " (FailedCreate: exceeded quota)");
+  EXPECT_EQ(cluster_.event_requests, 1);
+  clock_.advance(10s);
+  EXPECT_EQ(note_of(*launcher, 1), without + " (FailedCreate: denied by a webhook)");
+  cluster_.away = "no route to host";
+  clock_.advance(10s);
+  EXPECT_EQ(note_of(*launcher, 1), without + " (FailedCreate: denied by a webhook)");
+}
+
 TEST_F(KubernetesLauncherTest, CountsAHostWithoutAPodAsDeadOnceTheJobHasCountedIt) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(2)));

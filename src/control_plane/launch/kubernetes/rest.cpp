@@ -61,6 +61,18 @@ class KubernetesByRest final : public Kubernetes {
     return std::optional<KubernetesJob>();
   }
 
+  Result<std::string> why_no_pods(const std::string& job) override {
+    RestRequest request;
+    request.url = core_ + "/events?limit=" + std::to_string(kKubernetesPageItems) +
+                  "&fieldSelector=" +
+                  percent_encode(
+                      "involvedObject.kind=Job,reason=FailedCreate,"
+                      "involvedObject.name=" +
+                      job);
+    const std::string doing = "reading the events of the Job";
+    return read_latest_event(TRY(send(send_, std::move(request)).in(doing))).in(doing);
+  }
+
   Result<KubernetesJob> create_job(const Json& job) override {
     const std::string body =
         TRY(write("POST", batch_ + "/jobs", "application/json", dump(job)).in("creating the Job"));

@@ -178,6 +178,21 @@ TEST_F(KubernetesRestTest, CreatesAppliesResumesAndDeletes) {
   EXPECT_TRUE((*deleted)->deleting);
 }
 
+TEST_F(KubernetesRestTest, ReadsTheLatestEventOfAJob) {
+  answers_ = {{200, R"({"metadata":{},"items":[
+                {"lastTimestamp":"2026-11-24T12:00:02Z","reason":"FailedCreate","message":"two"},
+                {"lastTimestamp":"2026-11-24T12:00:01Z","reason":"FailedCreate","message":"one"}]})"},
+              {200, R"({"metadata":{},"items":null})"},
+              {200, "[]"}};
+  const auto kubernetes = client();
+  EXPECT_EQ(*kubernetes->why_no_pods("a"), "FailedCreate: two");
+  EXPECT_EQ(requests_.back().url,
+            "https://10.0.0.1:6443/api/v1/namespaces/training/events?limit=500&fieldSelector="
+            "involvedObject.kind%3DJob%2Creason%3DFailedCreate%2CinvolvedObject.name%3Da");
+  EXPECT_EQ(*kubernetes->why_no_pods("a"), "");
+  EXPECT_FALSE(kubernetes->why_no_pods("a")) << "the answer is no list";
+}
+
 TEST_F(KubernetesRestTest, SucceedsInDeletingAMissingJob) {
   answers_ = {{404, "{}"}, {409, "{}"}, {403, R"({"message":"forbidden"})"}};
   const auto kubernetes = client();

@@ -54,6 +54,12 @@ class MemoryKubernetes {
       TRY(cluster_.answer());
       return cluster_.shown_job(name);
     }
+    Result<std::string> why_no_pods(const std::string&) override {
+      const MutexLock lock(cluster_.mutex_);
+      TRY(cluster_.answer());
+      ++cluster_.event_requests;
+      return cluster_.no_pods_reason;
+    }
     // As the API server would show it: what stands in the object is all that is known later.
     Result<KubernetesJob> create_job(const Json& job) override {
       const MutexLock lock(cluster_.mutex_);
@@ -142,6 +148,8 @@ class MemoryKubernetes {
   std::map<std::string, std::map<std::string, Json>> applied;  // by name and kind
   std::map<std::string, KubernetesAmounts> used_by_others;
   std::string phase_of_new_pods = "Running";
+  std::string no_pods_reason = {};  // of the events of all Jobs
+  int event_requests = 0;
   std::string away = {};             // not "": why the API server does not answer
   std::string forbidden = {};        // not "": why it denies all requests
   std::string watch_forbidden = {};  // not "": why it denies watches
