@@ -20,10 +20,12 @@
 //
 //   bytes of a round = 2 (members - 1) * (coded_bytes(parameters) + some 60)
 //
-// If the leader is lost, the next member leads, and all others send their offers to it again. If
-// only some members have applied the last mean, a member that is behind gets a snapshot from the
-// new leader, and a new leader that is behind joins a member that is ahead. The reachable regions
-// therefore continue from the latest round that one of them has applied.
+// If the leader is lost, the next member leads, and all others send their offers to it again. Each
+// also sends its state to all linked regions, since those linked after the leader's last message
+// are not among its members yet. If only some members have applied the last mean, a member that is
+// behind gets a snapshot from the new leader, and a new leader that is behind joins a member that
+// is ahead. The reachable regions therefore continue from the latest round that one of them has
+// applied.
 //
 // Regions that cannot reach each other continue separately. When they are linked again, the smaller
 // group (then the one that is behind, then the one whose leader has the higher number) drops its
