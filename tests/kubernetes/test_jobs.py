@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -208,6 +209,27 @@ def test_jobs_survive_an_outage_of_the_api_server(cluster: Cluster, server: Serv
         job = finish(server, each)
         assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
         assert lines(server, each)[-1] == last
+
+
+def test_an_api_server_that_hangs_loses_no_job_and_starts_none_twice(
+    cluster: Cluster, server: Server
+) -> None:
+    """It may carry out requests after the server has given them up."""
+    name = create(server, SOME_SECONDS)
+    wait_for_line(server, name, "ready")
+    before = len(server.log_text())
+    assert cluster.apiserver
+    cluster.apiserver.send_signal(signal.SIGSTOP)
+    try:
+        later = create(server, "echo later")
+        wait_for(lambda: "creating the Job" in server.log_text()[before:], "a start to fail")
+    finally:
+        cluster.apiserver.send_signal(signal.SIGCONT)
+    for each, expected in ((name, ["ready", "continued"]), (later, ["later"])):
+        job = finish(server, each)
+        assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
+        assert lines(server, each) == expected
+    wait_for(cluster.is_empty, "the gangs' objects to be deleted")
 
 
 def test_the_server_does_not_start_with_invalid_kubernetes_settings(
