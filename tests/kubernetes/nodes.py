@@ -422,7 +422,7 @@ class Nodes:
                 continue
             metadata = service["metadata"]
             found += [
-                f"{pod.address} {metadata['name']}.{metadata['namespace']}.svc"
+                f"{pod.address} {metadata['name']}.{metadata['namespace']}.svc.cluster.local"
                 for pod in self.running.values()
                 if pod.shown["metadata"]["namespace"] == metadata["namespace"]
                 and selector.items() <= pod.shown["metadata"]["labels"].items()

@@ -135,15 +135,15 @@ def test_rights_equal_rbac_yaml() -> None:
     objects = rendered("--set", "server.enabled=false")
     for kind in ("Role", "ClusterRole"):
         assert rules(objects, kind) == rules(written, kind)
-    assert not of_kind(objects, "StatefulSet") and not of_kind(objects, "ConfigMap")
+    assert not of_kind(objects, "StatefulSet") and not of_kind(objects, "Secret")
 
 
 @pytest.mark.parametrize("values", VARIANTS, indirect=True)
 def test_the_server_accepts_the_config(values: str, tmp_path: pathlib.Path) -> None:
     """It is valid if only the cluster is missing."""
-    for each in of_kind(rendered("-f", values), "ConfigMap"):
+    for each in of_kind(rendered("-f", values), "Secret"):
         file = tmp_path / "trainyard.toml"
-        file.write_text(each["data"]["trainyard.toml"])
+        file.write_text(each["stringData"]["trainyard.toml"])
         program = os.path.join(ROOT, "build", "release", "bin", "trainyard")
         served = [program, "serve", "--config", str(file), "--data", str(tmp_path / "data")]
         done = subprocess.run(served, capture_output=True, text=True, timeout=HELM_SECONDS_MAX)

@@ -18,6 +18,11 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{ required "image.repository: the image of packaging/image/build, for example registry.lan/trainyard" .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
+{{- /* The name of the server's Service, which needs no search domain. */}}
+{{- define "trainyard.address" -}}
+{{ include "trainyard.name" . }}.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
+{{- end }}
+
 {{- define "trainyard.metadata" -}}
 name: {{ include "trainyard.name" . }}
 namespace: {{ .Release.Namespace }}
