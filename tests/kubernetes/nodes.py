@@ -322,7 +322,9 @@ class Nodes:
     def assign_gpus(self, pod: Pod, container: Object) -> None:
         """Gives the pod the first free GPUs, as a device plugin does."""
         count = int(container["resources"].get("limits", {}).get(GPU_RESOURCE, 0))
-        used = [gpu for other in self.running.values() for gpu in other.gpus]
+        used = [
+            gpu for other in self.running.values() if other.ended() is None for gpu in other.gpus
+        ]
         pod.gpus = [gpu for gpu in range(len(GPU_MINORS)) if gpu not in used][:count]
         assert len(pod.gpus) == count, "the scheduler has placed a pod without free GPUs"
 
