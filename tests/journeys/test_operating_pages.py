@@ -53,6 +53,13 @@ RUNS = {
             + "aws s3 mb s3://imagenet; echo 1 > 1; aws s3 cp 1 s3://imagenet/resized/1",
         },
     ),
+    "docs/operating/kubernetes.md": documents.Run(
+        skipped={
+            "kubectl create namespace": "tests/kubernetes/test_chart.py makes one",
+            "kubectl label namespace": "as above",
+            "helm install": "as above",
+        }
+    ),
     "docs/operating/notifications.md": documents.Run(
         before={"TOPIC=$(aws sns create-topic": START},
     ),
