@@ -227,6 +227,12 @@ class KubernetesLauncher final : public Launcher {
     return found == pods_of_.end() ? kNone : found->second;
   }
 
+  bool lacks_pods(const KubernetesJob& job) const {
+    auto hosts = job.ended_hosts;
+    for (const KubernetesPod* pod : pods_of(job.attempt)) hosts.insert(pod->host);
+    return hosts.size() < job.hosts;
+  }
+
   // Finds the Jobs for which Kubernetes creates no pods, and reads the events of one of them.
   void note_missing_pods() {
     const auto now = clock_.monotonic();
@@ -234,9 +240,7 @@ class KubernetesLauncher final : public Launcher {
     bool queried = false;
     for (const auto& [attempt, own] : gangs_) {
       const KubernetesJob& job = own.job;
-      if (job.suspended || job.deleting || job.ended ||
-          pods_of(attempt).size() + job.ended_hosts.size() >= job.hosts)
-        continue;
+      if (job.suspended || job.deleting || job.ended || !lacks_pods(job)) continue;
       const auto known = missing_.find(job.uid);
       Missing& one = missing[job.uid] =
           known == missing_.end() ? Missing{now, {}, ""} : known->second;

@@ -111,6 +111,20 @@ TEST_F(KubernetesLauncherTest, ShowsWhyAHostHasNoPod) {
   EXPECT_EQ(note_of(*launcher, 1), without + " (FailedCreate: denied by a webhook)");
 }
 
+TEST_F(KubernetesLauncherTest, ShowsWhyAHostHasNoPodAfterTheEndOfAnother) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(2)));
+  pod_of(0).phase = "Succeeded";
+  cluster_.jobs.begin()->second.ended_hosts = {0};
+  std::erase_if(cluster_.pods, [](const auto& pod) { return pod.second.host == 1; });
+  cluster_.no_pods_reason = "FailedCreate: exceeded quota";
+  (void)launcher->list();
+  clock_.advance(2s);
+  EXPECT_EQ(note_of(*launcher, 1),
+            "alive: Kubernetes Job trainyard-3fa91c-j1a1 has no pod for it (FailedCreate: exceeded "
+            "quota)");
+}
+
 TEST_F(KubernetesLauncherTest, CountsAHostWithoutAPodAsDeadOnceTheJobHasCountedIt) {
   const auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang_of(2)));
