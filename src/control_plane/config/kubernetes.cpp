@@ -128,14 +128,17 @@ Result<void> read_mount(const std::string& path, Table table, Kubernetes& kubern
 // Jobs can mount only what their pods have.
 Result<void> check_shared(const char* table, const domain::FileSystems& shared,
                           const Kubernetes& kubernetes) {
-  for (const auto& [name, each] : shared)
-    if (!each.directory.empty() && std::ranges::none_of(kubernetes.mounts, [&](const auto& mount) {
-          return each.directory == mount.first || each.directory.starts_with(mount.first + "/");
-        }))
+  for (const auto& [name, each] : shared) {
+    const std::string& directory = each.directory;
+    const auto contains = [&](const auto& mount) {
+      return directory == mount.first || directory.starts_with(mount.first + "/");
+    };
+    if (!directory.empty() && std::ranges::none_of(kubernetes.mounts, contains))
       return invalid(std::string(table) + "." + format_text(name) +
-                     ".directory = " + format_text(each.directory) +
+                     ".directory = " + format_text(directory) +
                      " is not in the pods of jobs: add a table [kubernetes.mounts." +
-                     format_text(each.directory) + "]");
+                     format_text(directory) + "]");
+  }
   return {};
 }
 
