@@ -26,6 +26,7 @@ TEAM = "team"  # the namespace of the installed server
 REPOSITORY, TAG = IMAGE.rsplit(":", 1)
 OF_IMAGE = ["--set", f"image.repository={REPOSITORY}", "--set-string", f"image.tag={TAG}"]
 HELM_SECONDS_MAX = 300
+BUCKET = "models"
 # Values that reach every branch of the templates.
 ALL_VALUES = {
     "image": {"repository": REPOSITORY, "pullPolicy": "Always"},
@@ -244,7 +245,7 @@ SETTINGS = [
 @pytest.fixture(scope="module")
 def client(installed: Installed) -> Server:
     one = installed.client()
-    one.boto("s3").create_bucket(Bucket="yard")
+    one.boto("s3").create_bucket(Bucket=BUCKET)
     return one
 
 
@@ -261,7 +262,7 @@ def test_the_server_has_no_rights_of_root(installed: Installed) -> None:
 
 def test_the_server_runs_jobs_in_pods(cluster: Cluster, client: Server) -> None:
     """The pods of jobs have no token, and are isolated."""
-    name = create(client, "echo ok", hosts=2)
+    name = create(client, "echo ok", hosts=2, bucket=BUCKET)
     wait_for(lambda: cluster.gang_objects(TEAM)["pods"], "the pods of the gang")
     found = cluster.gang_objects(TEAM)
     job = finish(client, name)
@@ -279,7 +280,7 @@ def test_the_server_runs_jobs_in_pods(cluster: Cluster, client: Server) -> None:
 
 
 def test_jobs_continue_while_the_server_is_upgraded(installed: Installed, client: Server) -> None:
-    name = create(client, WAIT_FOR_STOP)
+    name = create(client, WAIT_FOR_STOP, bucket=BUCKET)
     wait_for_line(client, name, "ready")
     before = installed.pod().uid
     more = ["--set-string", "server.config=[rate_limits]\nreads_per_second = 1000\n"]

@@ -16,7 +16,8 @@ namespace {
 constexpr Duration kInterruptedMax = 1min;
 // The time in which Kubernetes usually creates the pods of a Job. After it, its events are read.
 constexpr Duration kPodsLate = 2s;
-constexpr Duration kEventsInterval = 10s;  // between two requests for the events of a Job
+// Between two requests for the events of a Job, and after a failed request for those of any.
+constexpr Duration kEventsInterval = 10s;
 
 struct OwnGang {
   KubernetesJob job;
@@ -237,7 +238,7 @@ class KubernetesLauncher final : public Launcher {
   void note_missing_pods() {
     const auto now = clock_.monotonic();
     std::map<std::string, Missing> missing;
-    bool queried = false;
+    bool queried = events_failed_ && now - *events_failed_ < kEventsInterval;
     for (const auto& [attempt, own] : gangs_) {
       const KubernetesJob& job = own.job;
       if (job.suspended || job.deleting || job.ended || !lacks_pods(job)) continue;
@@ -249,7 +250,10 @@ class KubernetesLauncher final : public Launcher {
         continue;
       queried = true;
       one.queried = now;
-      if (auto why = view_.why_no_pods(job.name)) one.why = *std::move(why);
+      if (auto why = view_.why_no_pods(job.name))
+        one.why = *std::move(why);
+      else
+        events_failed_ = now;
     }
     missing_ = std::move(missing);
   }
@@ -312,6 +316,7 @@ class KubernetesLauncher final : public Launcher {
     std::string why;                                  // as Kubernetes says it; "": unknown
   };
   std::map<std::string, Missing> missing_;  // by the uid of a Job whose pods are missing
+  std::optional<std::chrono::nanoseconds> events_failed_;  // when events could not be read last
   // uid of a suspended Job -> when it was first seen
   std::map<std::string, std::chrono::nanoseconds> interrupted_;
   // By host: what its pod was before it was preempted. The pod itself vanishes when it has ended.

@@ -109,6 +109,13 @@ TEST_F(KubernetesLauncherTest, ShowsWhyAHostHasNoPod) {
   cluster_.away = "no route to host";
   clock_.advance(10s);
   EXPECT_EQ(note_of(*launcher, 1), without + " (FailedCreate: denied by a webhook)");
+  cluster_.away = "";
+  clock_.advance(5s);
+  (void)launcher->list();
+  EXPECT_EQ(cluster_.event_requests, 2) << "soon after a failure";
+  clock_.advance(5s);
+  (void)launcher->list();
+  EXPECT_EQ(cluster_.event_requests, 3);
 }
 
 TEST_F(KubernetesLauncherTest, ShowsWhyAHostHasNoPodAfterTheEndOfAnother) {

@@ -63,6 +63,7 @@ class KubernetesByRest final : public Kubernetes {
 
   Result<std::string> why_no_pods(const std::string& job) override {
     RestRequest request;
+    request.answer_limit = kEventsAnswerMax;
     request.url = core_ + "/events?limit=" + std::to_string(kKubernetesPageItems) +
                   "&fieldSelector=" +
                   percent_encode(
@@ -118,6 +119,8 @@ class KubernetesByRest final : public Kubernetes {
   }
 
  private:
+  // Short, since all jobs wait for the answer, which is only a part of a message.
+  static constexpr Duration kEventsAnswerMax = 2s;
   // An API server that is alive has ended a watch this long after its timeout.
   static constexpr Duration kEndMargin = 15s;
 

@@ -1,8 +1,8 @@
 // Finds the device files of the GPUs that NVIDIA's device plugin for Kubernetes gave to a pod.
 //
 // The plugin names them in the environment variable NVIDIA_VISIBLE_DEVICES, by UUID or by index in
-// the order of the PCI bus (its deviceIDStrategy). The driver shows the UUID and the minor number
-// of each GPU, which is the number of its device file.
+// the order of the PCI bus (its deviceIDStrategy). For each GPU the driver shows the UUID, and the
+// minor number of the device file.
 //
 // Threads: pure. Errors: invalid.
 #pragma once

@@ -148,7 +148,7 @@ class MemoryKubernetes {
   std::map<std::string, std::map<std::string, Json>> applied;  // by name and kind
   std::map<std::string, KubernetesAmounts> used_by_others;
   std::string phase_of_new_pods = "Running";
-  std::string no_pods_reason = {};  // of the events of all Jobs
+  std::string no_pods_reason = {};  // the latest event that each Job has
   int event_requests = 0;
   std::string away = {};             // not "": why the API server does not answer
   std::string forbidden = {};        // not "": why it denies all requests
