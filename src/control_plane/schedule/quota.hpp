@@ -78,37 +78,44 @@ class Quotas {
   struct Share {
     const QuotaShare* definition = nullptr;
     std::vector<std::optional<double>> capacity;  // by unit; nullopt: unlimited
-    std::vector<double> used;                     // by unit
-    // By unit: used, without allocations that are ending, with reservations.
-    std::vector<double> reserved;
-    const std::string* first = nullptr;  // the job that has the reservation
+    const std::string* first = nullptr;           // the job that has the reservation
     bool borrower_waits = false;
   };
+  using Amounts = std::vector<double>;  // by unit
+  // The amounts of all shares of a queue, in one vector, since the search for jobs to preempt
+  // copies it for each candidate: by share, and by unit within it.
+  using Held = std::vector<double>;
   struct Queue {
     std::vector<std::string_view> units;
     std::vector<Share> shares;
     std::unordered_map<std::string_view, size_t> by_name;
+    std::vector<double> lent;  // by unit: the capacity of all shares that lend
+    Held used;
+    Held reserved;  // used, without allocations that are ending, with reservations
     std::optional<Instant> reserved_at;  // the earliest of all reservations
     bool never = false;                  // one of them has no known instant
-  };
-  using Amounts = std::vector<double>;  // by unit
-  enum class Book { used, reserved };
 
-  const Share* share_of(const Queue& queue, std::string_view name) const;
+    std::optional<size_t> find(std::string_view name) const;
+    double& of(Held& held, size_t share, size_t unit) const {
+      return held[share * units.size() + unit];
+    }
+    double of(const Held& held, size_t share, size_t unit) const {
+      return held[share * units.size() + unit];
+    }
+    void add(Held& held, size_t share, const Amounts& amounts, double sign = 1) const;
+  };
+
   static Amounts amounts(const Queue& queue, const std::vector<Demand>& demands);
-  static std::vector<double>& of(Share& share, Book book) {
-    return book == Book::used ? share.used : share.reserved;
-  }
-  static const std::vector<double>& of(const Share& share, Book book) {
-    return book == Book::used ? share.used : share.reserved;
-  }
-  // Checks the amounts against that book. Returns nullopt if they fit.
-  std::optional<Obstacle> check(const Queue& queue, const std::vector<Share>& shares,
-                                const Share& its, const Amounts& amounts, Book book) const;
-  static double borrowable(const Queue& queue, const Share& its, size_t unit);
-  static bool holds_beyond(const Share& its, const Amounts& amounts);
-  std::vector<Share> without(const Queue& queue, const Allocations& allocations,
-                             std::span<const uint32_t> ended) const;
+  // Checks whether the share may have these amounts in addition to what all shares hold. Returns
+  // nullopt if it may.
+  static std::optional<Obstacle> check(const Queue& queue, const Held& held, size_t share,
+                                       const Amounts& amounts);
+  static double borrowable(const Queue& queue, size_t share, size_t unit);
+  static bool holds_beyond(const Queue& queue, const Held& held, size_t share,
+                           const Amounts& amounts);
+  // Returns `reserved` as if the allocations had ended.
+  static Held without(const Queue& queue, const Allocations& allocations,
+                      std::span<const uint32_t> ended);
 
   std::vector<Queue> queues_;
 };
