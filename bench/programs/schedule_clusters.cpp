@@ -6,11 +6,14 @@
 //   schedule_clusters growth   0 -> 4096 -> 0 vCPU, with machines that take 30 s to start
 //   schedule_clusters kueue    the published baseline of Kueue: 15,000 workloads in 30 queues of 5
 //                              cohorts
+//   schedule_clusters kueue-topology   the same work as gangs in 10 racks of 64 nodes
+//   schedule_clusters kueue-large      50,000 workloads in 1,000 queues of 10 cohorts
 
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <queue>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -303,16 +306,57 @@ class GrowingCluster {
 
 // -- kueue ----------------------------------------------------------------------------------------
 
-// The configuration of https://github.com/kubernetes-sigs/kueue,
-// test/performance/scheduler/configs/baseline. Each cohort is a queue here, and each of its queues
-// a quota share. A preempted workload starts again from the beginning.
-class KueueBaseline {
+// Workloads that each queue gets at an interval. The class is what its name has before "-".
+struct KueueClass {
+  const char* name;
+  int count;
+  uint32_t hosts;
+  double cpus;  // of a host
+  Duration lasts, every;
+  int64_t priority;
+};
+
+// A configuration of https://github.com/kubernetes-sigs/kueue, test/performance/scheduler/configs.
+struct KueueConfiguration {
+  int cohorts, queues;  // queues of each cohort
+  std::vector<KueueClass> classes;
+  int racks = 0, nodes_of_rack = 0;  // 0: one machine, as large as all quotas
+};
+
+const KueueConfiguration kBaseline{5,
+                                   6,
+                                   {{"small", 350, 1, 1, 200ms, 100ms, 50},
+                                    {"medium", 100, 1, 5, 500ms, 500ms, 100},
+                                    {"large", 50, 1, 20, 1s, 1200ms, 200}}};
+const KueueConfiguration kLargeScale{10,
+                                     100,
+                                     {{"small", 35, 1, 1, 150ms, 60ms, 50},
+                                      {"medium", 11, 1, 5, 350ms, 300ms, 100},
+                                      {"large", 4, 1, 20, 700ms, 700ms, 200}}};
+// Topology-aware scheduling of the baseline's work as gangs, which must or should be in one rack.
+const KueueConfiguration kTopology{5,
+                                   6,
+                                   {{"small-required", 120, 2, 0.5, 200ms, 100ms, 50},
+                                    {"small-preferred", 120, 2, 0.5, 200ms, 100ms, 50},
+                                    {"small-balanced", 110, 2, 0.5, 200ms, 100ms, 50},
+                                    {"medium-required", 34, 4, 1.25, 500ms, 500ms, 100},
+                                    {"medium-preferred", 33, 4, 1.25, 500ms, 500ms, 100},
+                                    {"medium-balanced", 33, 4, 1.25, 500ms, 500ms, 100},
+                                    {"large-required", 17, 8, 2.5, 1s, 1200ms, 200},
+                                    {"large-preferred", 17, 8, 2.5, 1s, 1200ms, 200},
+                                    {"large-balanced", 16, 8, 2.5, 1s, 1200ms, 200}},
+                                   10,
+                                   64};
+
+// Each cohort is a queue here, and each of its queues a quota share. A preempted workload starts
+// again from the beginning.
+class KueueRun {
  public:
-  KueueBaseline() {
-    cluster_.snapshot.machines = {{"cluster", {kCohorts * kQueues * kNominal, 1000 * kGib, 0}}};
-    for (int cohort = 0; cohort < kCohorts; ++cohort) {
+  explicit KueueRun(const KueueConfiguration& configuration) : configuration_(configuration) {
+    add_machines();
+    for (int cohort = 0; cohort < configuration_.cohorts; ++cohort) {
       Queue pooled{"cohort " + std::to_string(cohort)};
-      for (int queue = 0; queue < kQueues; ++queue)
+      for (int queue = 0; queue < configuration_.queues; ++queue)
         pooled.quota_shares.push_back({share_name(cohort, queue),
                                        {{"units", kNominal}},
                                        true,
@@ -322,6 +366,7 @@ class KueueBaseline {
       cluster_.snapshot.queues.push_back(pooled);
     }
     add_workloads();
+    cluster_.on_plan = [this](const test::TestCluster&, const Plan& plan) { count_racks(plan); };
   }
 
   void run() {
@@ -329,73 +374,91 @@ class KueueBaseline {
     CHECK(cluster_.run(), cluster_.fault().c_str());
     const double spent = bench::cpu_seconds() - began;
 
-    std::map<std::string, double> waited;
+    std::map<std::string, double> waited, count;
     size_t preemptions = 0;
     double useful = 0;
     Instant last{};
     for (size_t i = 0; i < class_of_.size(); ++i) {
       const test::TestCluster::Record& record = cluster_.record(i + 1);
+      const KueueClass& of = *class_of_[i];
       CHECK(record.ended, "every workload ends");
       last = std::max(last, *record.ended);
-      waited[class_of_[i]->name] +=
-          std::chrono::duration<double>(*record.started - record.work.arrives).count() /
-          class_of_[i]->count / (kCohorts * kQueues);
-      useful += class_of_[i]->units * std::chrono::duration<double>(class_of_[i]->lasts).count();
+      const std::string name = std::string(of.name).substr(0, std::strcspn(of.name, "-"));
+      waited[name] += std::chrono::duration<double>(*record.started - record.work.arrives).count();
+      ++count[name];
+      useful += of.hosts * of.cpus * std::chrono::duration<double>(of.lasts).count();
       preemptions += record.preemptions;
     }
-    const double capacity = kCohorts * kQueues * kNominal * to_seconds(last);
+    const double capacity =
+        configuration_.cohorts * configuration_.queues * kNominal * to_seconds(last);
     std::printf(
-        R"({"large_s": %.2f, "medium_s": %.2f, "small_s": %.2f, "used": %.4f, "useful": %.4f, "evictions": %zu, "over_s": %.1f, "plans": %zu, "cpu_s": %.2f})"
+        R"({"large_s": %.2f, "medium_s": %.2f, "small_s": %.2f, "used": %.4f, "useful": %.4f, "evictions": %zu, "over_s": %.1f, "plans": %zu, "cpu_s": %.2f, "gangs": %zu, "in_one_rack": %zu})"
         "\n",
-        waited["large"], waited["medium"], waited["small"], cluster_.cpu_seconds() / capacity,
-        useful / capacity, preemptions, to_seconds(last), cluster_.plans(), spent);
+        waited["large"] / count["large"], waited["medium"] / count["medium"],
+        waited["small"] / count["small"], cluster_.cpu_seconds() / capacity, useful / capacity,
+        preemptions, to_seconds(last), cluster_.plans(), spent, gangs_, gangs_in_one_rack_);
   }
 
  private:
-  struct Class {
-    const char* name;
-    int count;
-    double units;
-    Duration lasts, every;
-    int64_t priority;
-  };
-  static constexpr Class kClasses[] = {{"small", 350, 1, 200ms, 100ms, 50},
-                                       {"medium", 100, 5, 500ms, 500ms, 100},
-                                       {"large", 50, 20, 1s, 1200ms, 200}};
-  static constexpr int kCohorts = 5, kQueues = 6;
   static constexpr double kNominal = 20, kBorrowingLimit = 100;
+  static constexpr double kNodeCpus = 96;
 
   static std::string share_name(int cohort, int queue) {
     return "queue " + std::to_string(cohort) + "-" + std::to_string(queue);
+  }
+
+  void add_machines() {
+    auto& machines = cluster_.snapshot.machines;
+    if (configuration_.racks == 0)
+      machines = {
+          {"cluster", {configuration_.cohorts * configuration_.queues * kNominal, 1000 * kGib, 0}}};
+    for (int rack = 0; rack < configuration_.racks; ++rack)
+      for (int node = 0; node < configuration_.nodes_of_rack; ++node) {
+        const std::string place = "block-0/rack-" + std::to_string(rack);
+        machines.push_back(
+            {place + "/node-" + std::to_string(node), {kNodeCpus, 256 * kGib, 0}, place});
+      }
   }
 
   void add_workloads() {
     struct Arrival {
       Instant at;
       int cohort, queue;
-      const Class* of;
+      const KueueClass* of;
     };
     std::vector<Arrival> arrivals;
-    for (int cohort = 0; cohort < kCohorts; ++cohort)
-      for (int queue = 0; queue < kQueues; ++queue)
-        for (const Class& each : kClasses)
+    for (int cohort = 0; cohort < configuration_.cohorts; ++cohort)
+      for (int queue = 0; queue < configuration_.queues; ++queue)
+        for (const KueueClass& each : configuration_.classes)
           for (int i = 0; i < each.count; ++i)
             arrivals.push_back({Instant{} + i * each.every, cohort, queue, &each});
     std::ranges::stable_sort(arrivals, {}, &Arrival::at);
     for (const Arrival& arrival : arrivals) {
       WaitingJob job;
-      job.requests = {{"unit", {arrival.of->units, 0, 0}, 1}};
+      job.requests = {{"unit", {arrival.of->cpus, 0, 0}, arrival.of->hosts}};
       job.queue = size_t(arrival.cohort);
       job.share = share_name(arrival.cohort, arrival.queue);
       job.priority = arrival.of->priority;
-      job.demands = {{"units", arrival.of->units}};
+      job.demands = {{"units", arrival.of->cpus * arrival.of->hosts}};
       cluster_.add({job, arrival.of->lasts, arrival.at});
       class_of_.push_back(arrival.of);
     }
   }
 
+  void count_racks(const Plan& plan) {
+    for (const Start& start : plan.starts) {
+      std::set<std::string> racks;
+      for (const Placement& host : start.hosts)
+        racks.insert(host.machine.substr(0, host.machine.rfind('/')));
+      gangs_ += start.hosts.size() > 1;
+      gangs_in_one_rack_ += start.hosts.size() > 1 && racks.size() == 1;
+    }
+  }
+
+  const KueueConfiguration& configuration_;
   test::TestCluster cluster_;
-  std::vector<const Class*> class_of_;  // by workload
+  std::vector<const KueueClass*> class_of_;  // by workload
+  size_t gangs_ = 0, gangs_in_one_rack_ = 0;
 };
 
 }  // namespace
@@ -407,9 +470,13 @@ int main(int argc, char** argv) {
   else if (mode == "growth")
     GrowingCluster().run();
   else if (mode == "kueue")
-    KueueBaseline().run();
+    KueueRun(kBaseline).run();
+  else if (mode == "kueue-topology")
+    KueueRun(kTopology).run();
+  else if (mode == "kueue-large")
+    KueueRun(kLargeScale).run();
   else {
-    std::fprintf(stderr, "usage: schedule_clusters rate|growth|kueue\n");
+    std::fprintf(stderr, "usage: schedule_clusters rate|growth|kueue|kueue-topology|kueue-large\n");
     return 2;
   }
 }
