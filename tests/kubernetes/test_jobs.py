@@ -20,6 +20,7 @@ from tests.cluster_jobs import (
 )
 from tests.kubernetes.cluster import NAMESPACE, Cluster
 from tests.kubernetes.nodes import Nodes
+from tests.packets import Recorder
 from tests.trainyard_server import PROGRAM, Server, wait_for
 
 ONLY_ON_N2 = """
@@ -57,12 +58,25 @@ def test_a_host_is_a_pod_that_leaves_nothing_behind(cluster: Cluster, server: Se
     wait_for(cluster.is_empty, "the gang's objects to be deleted")
 
 
-def test_the_hosts_of_a_gang_reach_each_other(cluster: Cluster, server: Server) -> None:
-    """Each host needs more than half of a node, so the two run on different nodes."""
-    name = create(server, f"python3 -c '{REACH_THE_FIRST}'", hosts=2, instance_type="ml.c5.4xlarge")
-    job = finish(server, name)
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_the_hosts_of_a_gang_reach_each_other(
+    cluster: Cluster, server: Server, encrypted: bool
+) -> None:
+    """Each host needs more than half of a node, so the two run on different nodes. The server's
+    links are encrypted in any case: no line of the log is readable."""
+    with Recorder() as recorder:
+        name = create(
+            server,
+            f"python3 -c '{REACH_THE_FIRST}'",
+            hosts=2,
+            instance_type="ml.c5.4xlarge",
+            EnableInterContainerTrafficEncryption=encrypted,
+        )
+        job = finish(server, name)
     assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
     assert lines(server, name, 2) == ["received 1000000"]
+    assert recorder.has("x" * 1000) is not encrypted
+    assert not recorder.has("received 1000000")
     wait_for(cluster.is_empty, "the gang's objects to be deleted")
 
 

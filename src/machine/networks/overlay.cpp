@@ -35,8 +35,8 @@ Result<void> make_overlay(const Overlay& overlay) {
       TRY(ip({"bridge", "fdb", "append", "00:00:00:00:00:00", "dev", overlay.name, "dst",
               to_text(peer)}));
     for (const auto& file : overlay.namespace_files)
-      TRY(ip(
-          {"nsenter", "--net=" + file, "ip", "link", "set", "eth0", "mtu", std::to_string(kMtu)}));
+      TRY(ip({"nsenter", "--net=" + file, "ip", "link", "set", overlay.interface, "mtu",
+              std::to_string(kMtu)}));
     return {};
   };
   auto made = make();

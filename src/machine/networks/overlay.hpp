@@ -4,8 +4,9 @@
 //   host ── bridge ty.. ── vxlan tx.. ════ vxlan tx.. ── bridge ty.. ── host
 //
 // Each machine sends frames for unknown MAC addresses to all others, and learns from the answers.
-// Frames are sent unencrypted in UDP packets to kOverlayPort, which firewalls between the machines
-// must allow. The interfaces of the hosts get a smaller MTU, so that a frame fits in a packet.
+// Frames are sent unencrypted (tunnel.hpp encrypts what is in them) in UDP packets to kOverlayPort,
+// which firewalls between the machines must allow. The interfaces of the hosts get a smaller MTU,
+// so that a frame fits in a packet.
 //
 // Threads: callable from anywhere. Errors: not_found (`ip` or another program is missing, or a name
 // has no address), internal (a program failed, for example without root; the message has its
@@ -32,6 +33,7 @@ struct Overlay {
   std::vector<Address> peers;
   std::vector<std::string> links;            // the bridge's interfaces to hosts on this machine
   std::vector<std::string> namespace_files;  // namespaces of the same hosts
+  std::string interface = "eth0";            // in these namespaces: the ends of `links`
 };
 
 // Makes the interface, attaches it and sets the MTU of the hosts. On error removes the interface.

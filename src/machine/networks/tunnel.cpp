@@ -39,6 +39,8 @@ constexpr auto kReadyPause = std::chrono::milliseconds(5);
 constexpr int kAnswerSecondsMax = 10;
 constexpr size_t kAnswerBytesMax = 4096;
 constexpr Duration kEndMax = 10s;
+constexpr int kMtuMax = 1420;     // wireguard-go's own, for an underlay of 1500
+constexpr int kHeaderBytes = 60;  // of IPv4, UDP and WireGuard
 
 std::string private_key(const std::string& secret, size_t member) {
   return bytes_of(hmac_sha256(secret, "trainyard tunnel 1, member " + std::to_string(member)));
@@ -114,10 +116,27 @@ sockaddr in_request(Address address) {
   return whole;
 }
 
+// Sets the MTU so that a packet with the tunnel's headers fits into the underlay's.
+Result<void> set_mtu(const os::File& socket) {
+  ifreq request{};
+  std::strncpy(request.ifr_name, std::string(kUnderlay).c_str(), sizeof request.ifr_name - 1);
+  if (::ioctl(socket.descriptor(), SIOCGIFMTU, &request) != 0)
+    return from_errno("reading the MTU of " + std::string(kUnderlay));
+  const int mtu = std::min(kMtuMax, request.ifr_mtu - kHeaderBytes);
+  request = {};
+  std::strncpy(request.ifr_name, kInterface, sizeof request.ifr_name - 1);
+  request.ifr_mtu = mtu;
+  if (::ioctl(socket.descriptor(), SIOCSIFMTU, &request) != 0)
+    return from_errno("setting the MTU of " + std::string(kInterface) + " to " +
+                      std::to_string(mtu));
+  return ok();
+}
+
 Result<void> give_address(Address address, int prefix) {
   const std::string doing = std::string("setting ") + kInterface + " up";
   const os::File socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return from_errno(doing);
+  TRY(set_mtu(socket));
   ifreq request{};
   std::strncpy(request.ifr_name, kInterface, sizeof request.ifr_name - 1);
   request.ifr_addr = in_request(address);

@@ -37,10 +37,6 @@ std::map<std::string, int64_t> hosts_by_machine(const Gang& gang) {
 Result<void> check_gang(const Gang& gang, const std::vector<KubernetesNode>& nodes,
                         const KubernetesAmounts& amounts) {
   if (gang.members.empty()) return invalid("a gang without members");
-  if (gang.encrypt_traffic && gang.members.size() > 1)
-    return denied(
-        "traffic between hosts is not encrypted on Kubernetes: submit the job without encryption, "
-        "or for one host");
   for (const auto& [name, hosts] : hosts_by_machine(gang)) {
     const auto node = std::ranges::find(nodes, name, &KubernetesNode::name);
     if (node == nodes.end())
@@ -177,8 +173,8 @@ Result<std::vector<HostOrder>> orders_of(const KubernetesJobSettings& settings, 
   for (domain::HostIndex host = 0; host < gang.members.size(); ++host)
     nodes.push_back({name + "-" + std::to_string(host) + "." + name, {host}});
   // Gangs do not see each other's addresses, so they may be equal.
-  const auto subnet =
-      TRY(choose_subnet(settings.pool, 2 * gang.members.size() - 1, {}, settings.pool.base));
+  const auto subnet = TRY(choose_subnet(settings.pool, 2 * gang.members.size() - 1, {},
+                                        settings.pool.base, is_encrypted(gang)));
   return plan_host_orders(settings, gang, name, nodes, subnet);
 }
 

@@ -175,9 +175,6 @@ TEST(GangObjects, CannotBeMadeForUnsupportedGangs) {
   gang.members[0].share.gpus = 5;
   EXPECT_NE(message_of(gang).find("n1 cannot have 1 pods"), std::string::npos);
   gang = pods_on({"n1", "n2"});
-  gang.encrypt_traffic = true;
-  EXPECT_NE(message_of(gang).find("not encrypted"), std::string::npos);
-  gang = pods_on({"n1", "n2"});
   for (Member& member : gang.members) member.order = std::string(600'000, 'x');
   EXPECT_NE(message_of(gang).find("a Secret of Kubernetes holds at most"), std::string::npos);
 }

@@ -59,12 +59,15 @@ HostOrder order_of_node(const HostOrder& common, const Gang& gang,
 
 }  // namespace
 
+bool is_encrypted(const Gang& gang) { return gang.encrypt_traffic && gang.members.size() > 1; }
+
 std::vector<HostOrder> plan_host_orders(const NodeSettings& settings, const Gang& gang,
                                         const std::string& name,
                                         const std::vector<NodeHosts>& nodes,
                                         const networks::Subnet& subnet,
                                         const std::vector<uint16_t>& ports) {
-  const auto network = whole_network(settings, gang, name, subnet, !ports.empty());
+  const bool encrypted = !ports.empty() || is_encrypted(gang);
+  const auto network = whole_network(settings, gang, name, subnet, encrypted);
   HostOrder common = common_order(settings, gang);
   common.endpoints.resize(ports.size());
   for (const NodeHosts& node : nodes)

@@ -280,6 +280,7 @@ class HostOnNode {
     networks::Overlay overlay;
     overlay.name = overlay_name(network.bridge);
     overlay.bridge = network.bridge;
+    if (network.encrypted) overlay.interface = networks::kUnderlay;
     const auto job = parse_int(node_.job_number);
     if (!job || *job <= 0) return invalid("the number of the job is '" + node_.job_number + "'");
     overlay.id = uint32_t(*job) & kOverlayIdMax;
@@ -334,11 +335,12 @@ class HostOnNode {
                          networks::to_text(host.address),
                          "--host-table",
                          host_ + "/hosts"};
+    if (order_.record.network.encrypted)
+      command.arguments.insert(command.arguments.end(),
+                               {"--underlay", underlay_text(order_.record.network)});
     if (!order_.endpoints.empty()) {
       const auto endpoints = TRY(resolve_endpoints());
-      command.arguments.insert(
-          command.arguments.end(),
-          {"--underlay", underlay_text(order_.record.network), "--endpoints", endpoints});
+      command.arguments.insert(command.arguments.end(), {"--endpoints", endpoints});
     }
     if (order_.gpus > 0) {
       auto files = TRY(gpu_device_files(node_.gpus));

@@ -382,20 +382,17 @@ Result<networks::Subnet> choose_gang_subnet(const SlurmJobSettings& settings, co
                                             networks::Address start) {
   std::set<std::string> nodes;
   for (const auto& member : gang.members) nodes.insert(member.machine);
-  const bool encrypted = !TRY(unix_user_of(settings, gang)).name.empty() && nodes.size() > 1;
+  const bool by_ports = !TRY(unix_user_of(settings, gang)).name.empty() && nodes.size() > 1;
   // Nodes that are joined have a gateway each.
-  const size_t gateways = encrypted || nodes.empty() ? 0 : nodes.size() - 1;
-  return choose_subnet(settings.pool, gang.members.size() + gateways, taken, start, encrypted);
+  const size_t gateways = by_ports || nodes.empty() ? 0 : nodes.size() - 1;
+  return choose_subnet(settings.pool, gang.members.size() + gateways, taken, start,
+                       by_ports || is_encrypted(gang));
 }
 
 Result<SlurmJobRequest> plan_job(const SlurmJobSettings& settings, const Gang& gang,
                                  const std::vector<SlurmNode>& nodes,
                                  const networks::Subnet& subnet, const SealToken& seal) {
   if (gang.members.empty()) return invalid("a gang without members");
-  if (gang.encrypt_traffic && gang.members.size() > 1)
-    return denied(
-        "traffic between hosts is not encrypted on Slurm's nodes: submit the job without "
-        "encryption, or for one host");
   const auto parts = TRY(parts_of(gang, nodes));
   SlurmJobRequest request;
   request.name = job_name(settings.mark, gang.attempt);

@@ -238,10 +238,6 @@ TEST(SlurmJobPlan, RejectsGangsThatTheNodesCannotServe) {
   alike[1].address = alike[0].address;
   EXPECT_EQ(plan_job(job_settings(), gang_on({"n1", "n2"}), alike, kSubnet, seal).error().kind,
             Kind::denied);
-  Gang encrypted = gang_on({"n1", "n2"});
-  encrypted.encrypt_traffic = true;
-  EXPECT_EQ(plan_job(job_settings(), encrypted, three_nodes(), kSubnet, seal).error().kind,
-            Kind::denied);
 }
 
 TEST(SlurmJobPlan, PlacesByQueueAndInstanceType) {
@@ -346,6 +342,45 @@ TEST(SlurmJobPlan, StoresTheMessageOfTheProgramRatherThanThatOfSrun) {
   }
 }
 
+// Returns the orders in a job's script.
+std::vector<HostOrder> orders_in(const std::string& script) {
+  std::vector<HostOrder> orders;
+  for (size_t at = script.find("\n{\""); at != std::string::npos;
+       at = script.find("\n{\"", at + 1)) {
+    orders.push_back(
+        read_host_order(script.substr(at + 1, script.find('\n', at + 1) - at - 1)).value());
+  }
+  return orders;
+}
+
+// The nodes are joined by VXLAN, with the tunnels of the hosts in it.
+TEST(SlurmJobPlan, EncryptsTheTrafficOfGangsThatRequestIt) {
+  Gang gang = gang_on({"n1", "n3", "n1"});
+  gang.encrypt_traffic = true;
+  const SlurmJobSettings settings = job_settings();
+  const auto subnet = choose_gang_subnet(settings, gang, {}, settings.pool.base);
+  ASSERT_TRUE(subnet);
+  const auto request = plan_job(settings, gang, three_nodes(), *subnet, seal);
+  ASSERT_TRUE(request) << request.error().message;
+  const auto orders = orders_in(request->script);
+  ASSERT_EQ(orders.size(), 3u) << request->script;
+  for (const HostOrder& order : orders) {
+    const auto& network = order.record.network;
+    EXPECT_TRUE(order.endpoints.empty());
+    EXPECT_EQ(order.peers.size(), 1u);
+    EXPECT_TRUE(network.encrypted);
+    for (const auto& host : network.hosts) {
+      EXPECT_NE(host.under, network.gateway);
+      EXPECT_EQ(host.address - host.under, networks::Address(subnet->size() / 2));
+      EXPECT_TRUE(subnet->contains(host.address));
+    }
+  }
+  gang = gang_on({"n1"});
+  gang.encrypt_traffic = true;
+  const auto of_one = plan_job(settings, gang, three_nodes(), kSubnet, seal);
+  EXPECT_FALSE(orders_in(of_one->script)[0].record.network.encrypted);
+}
+
 // An account cannot join nodes by VXLAN.
 TEST(SlurmJobPlan, JoinsTheNodesOfAnAccountByEncryptedDatagrams) {
   Gang gang = gang_on({"n1", "n3", "n1"});
@@ -357,14 +392,7 @@ TEST(SlurmJobPlan, JoinsTheNodesOfAnAccountByEncryptedDatagrams) {
       << "twice as many addresses as hosts and reserved ones";
   const auto request = plan_job(settings, gang, three_nodes(), *subnet, seal);
   ASSERT_TRUE(request) << request.error().message;
-  std::vector<HostOrder> orders;
-  for (size_t at = request->script.find("\n{\""); at != std::string::npos;
-       at = request->script.find("\n{\"", at + 1)) {
-    auto order = read_host_order(
-        request->script.substr(at + 1, request->script.find('\n', at + 1) - at - 1));
-    ASSERT_TRUE(order) << order.error().message;
-    orders.push_back(*std::move(order));
-  }
+  const std::vector<HostOrder> orders = orders_in(request->script);
   ASSERT_EQ(orders.size(), 3u) << request->script;
   const std::vector<std::string> endpoints = {"10.0.0.1:20000", "10.0.0.3:20001", "10.0.0.1:20002"};
   for (const HostOrder& order : orders) {
