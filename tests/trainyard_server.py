@@ -204,6 +204,7 @@ class Server:
             "aws_secret_access_key": self.env["AWS_SECRET_ACCESS_KEY"],
             "region_name": self.env["AWS_DEFAULT_REGION"],
             "endpoint_url": self.env["AWS_ENDPOINT_URL"],
+            "verify": self.env["AWS_CA_BUNDLE"],
             "config": config,
         }
         with MAKING_CLIENT:  # one thread at a time may use a session

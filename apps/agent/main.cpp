@@ -299,11 +299,16 @@ struct Tools {
 };
 
 Result<std::unique_ptr<objects::Objects>> open_objects(const wire::Order& order,
+                                                       const std::string& directory,
                                                        agent::JobKeys& keys, Clock& clock) {
   objects::S3Settings settings;
   settings.endpoint = order.objects_endpoint;
   settings.region = order.job.region;
   settings.ca_bundle = order.egress_settings.ca_bundle;
+  if (order.objects_endpoint == "https://" + order.api_address) {
+    settings.ca_bundle = directory + "/server-ca.pem";
+    TRY(os::write_file(settings.ca_bundle, order.authority, 0600));
+  }
   settings.keys = [&keys] {
     const auto present = keys.get();
     return present ? signing::Keys{present->access_key_id, present->secret_access_key,
@@ -311,6 +316,11 @@ Result<std::unique_ptr<objects::Objects>> open_objects(const wire::Order& order,
                    : signing::Keys{};
   };
   return objects::open_s3(std::move(settings), clock);
+}
+
+std::optional<net::TlsIdentity> identity_of(const wire::Order& order) {
+  if (!order.identity) return {};
+  return net::TlsIdentity{order.authority, order.identity->certificate, order.identity->key};
 }
 
 // Adds an init to the container; a reused container has one in any case.
@@ -399,7 +409,7 @@ Result<CarriedOut> carry_out(const wire::Order& order, Tools& tools) {
   const std::string spool_directory = layout.directory + "/spool";
   const auto spool = TRY(agent::open_spool(tools.files, spool_directory, tools.clock, presence));
   agent::JobKeys keys;
-  const auto objects = TRY(open_objects(order, keys, tools.clock));
+  const auto objects = TRY(open_objects(order, layout.directory, keys, tools.clock));
   agent::Agent* receiver = nullptr;  // set before the uplink starts
   agent::LinkedOffer offer(tools.allocation, tools.clock);
   wire::Hello hello = wire::hello_of(order);
@@ -408,7 +418,7 @@ Result<CarriedOut> carry_out(const wire::Order& order, Tools& tools) {
   agent::Uplink uplink(
       hello, *spool, presence,
       [&](net::LinkEvents events) {
-        return net::connect_link(order.wire_address, std::move(events));
+        return net::connect_link(order.wire_address, std::move(events), {}, identity_of(order));
       },
       tools.clock, tools.random,
       [&](const wire::Message& message) {

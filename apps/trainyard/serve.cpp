@@ -46,6 +46,7 @@
 #include "os/process.hpp"
 #include "os/start_memory.hpp"
 #include "s3/lifecycle_loop.hpp"
+#include "trainyard/agent_listener.hpp"
 #include "trainyard/allocation_links.hpp"
 #include "trainyard/announcement.hpp"
 #include "trainyard/campaigns.hpp"
@@ -122,18 +123,6 @@ void keep_up(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& o
     if (!done)
       log(Level::warning, "serve", "maintenance failed; it is retried later",
           {{"of", what}, {"why", done.error().message}});
-}
-
-// Renews a certificate that is about to expire; new connections use it. Reads the files in any
-// case, since another program may have renewed them.
-void renew_certificate(const std::string& directory, const std::vector<std::string>& names,
-                       Instant now, net::HttpServer& server) {
-  auto renewed = net::ensure_certificates(directory, names, now);
-  const Result<void> taken =
-      renewed ? server.renew_certificate() : Result<void>(std::move(renewed).error());
-  if (!taken)
-    log(Level::error, "serve", "renewing the server's certificate failed; it is retried later",
-        {{"why", taken.error().message}});
 }
 
 void report_rootless() {
@@ -299,13 +288,12 @@ class Server {
   // is open.
   Result<void> listen() {
     listening_ = listening_of(config_);
-    const auto certificates =
-        TRY(net::ensure_certificates(data_->file("tls"), listening_.names, clock_.now())
-                .in("making the server's certificate"));
+    certificates_ = TRY(net::ensure_certificates(data_->file("tls"), listening_.names, clock_.now())
+                            .in("making the server's certificate"));
     data_->finish_setup();
     http_settings_ = http_settings_of(config_, listening_);
-    http_settings_.certificate_file = certificates.certificate;
-    http_settings_.key_file = certificates.key;
+    http_settings_.certificate_file = certificates_.certificate;
+    http_settings_.key_file = certificates_.key;
     auto listening = open_port();
     // A standby may have the writer's address: it listens there after the writer has ended.
     if (!listening && config_.ledger && listening.error().kind == Kind::conflict) return {};
@@ -344,18 +332,15 @@ class Server {
     TRY(write_image_sources(config_, *data_));
     launcher_ =
         std::make_unique<FencedLauncher>(TRY(make_launcher()), [this] { return role_->why_not(); });
-    control_settings_ =
-        TRY(control_settings_of(config_, *data_, listening_, identity_.account, images_,
-                                *reloadable_, check_disk_space_, clock_.now()));
+    control_settings_ = TRY(control_settings_of(config_, *data_, identity_.account, images_,
+                                                *reloadable_, check_disk_space_, clock_.now()));
     control_settings_.ledger_failed = [this](const std::string& why) { end_because(why); };
     return {};
   }
 
   Result<void> open_control() {
-    // Agents are on this machine, unless Slurm or Kubernetes starts them.
-    control_settings_.api_address =
-        server_address_of(config_, listening_) + ":" + std::to_string(server_->port());
-    control_settings_.objects_endpoint = "http://" + control_settings_.api_address;
+    TRY(set_agent_access(config_, *data_, listening_, server_->port(), certificates_, clock_,
+                         control_settings_));
     control_settings_.created_file_systems = [this](const std::string& region) {
       return file_systems_ ? file_systems_->of_region(region) : domain::FileSystems();
     };
@@ -373,8 +358,8 @@ class Server {
                                    config_.stop_grace, credentials_of(identity_, random_), {},
                                    report_to(agent_links_));
     agent_links_.connect(send_by(*agents_));
-    listener_ = TRY(net::listen_links(agents_listen_of(config_, *data_), agents_->events())
-                        .in("listening for agents"));
+    listener_ =
+        TRY(listen_for_agents(agents_listen_of(config_, *data_), agents_->events(), certificates_));
     return {};
   }
 
@@ -447,7 +432,7 @@ class Server {
   // Returns when a signal other than SIGHUP arrives.
   void work(const sigset_t& signals) {
     const auto renew = [this] {
-      renew_certificate(data_->file("tls"), listening_.names, clock_.now(), *server_);
+      renew_certificate(data_->file("tls"), listening_.names, clock_.now(), *server_, *listener_);
     };
     const auto upkeep = [&] {
       renew();
@@ -551,6 +536,7 @@ class Server {
   AlarmParts alarms_;
 
   Listening listening_{};
+  net::CertificatePaths certificates_;
   net::HttpSettings http_settings_;
   launch::AgentLinks agent_links_;
   std::unique_ptr<FencedLauncher> launcher_;

@@ -108,6 +108,23 @@ std::shared_ptr<const objects::StorageQuotas> shared(const objects::StorageQuota
   return std::make_shared<const objects::StorageQuotas>(quotas);
 }
 
+// Returns the names by which agents on other machines find the server.
+std::vector<std::string> names_for_agents(const config::Config& config) {
+  std::string server, listen;
+  if (config.slurm) {
+    server = config.slurm->server_address;
+    listen = config.slurm->agents_listen;
+  } else if (config.kubernetes) {
+    server = config.kubernetes->server_address;
+    listen = config.kubernetes->agents_listen;
+  }
+  std::vector<std::string> names;
+  if (!server.empty()) names.push_back(server);
+  const std::string host = listen.substr(0, listen.rfind(':'));
+  if (!host.empty() && host != "0.0.0.0") names.push_back(host);
+  return names;
+}
+
 }  // namespace
 
 std::string machine_name() {
@@ -142,6 +159,8 @@ Listening listening_of(const config::Config& config) {
   if (!listening.all_addresses && std::find(names.begin(), names.end(), host) == names.end())
     names.push_back(host);
   names.insert(names.end(), config.certificate_names.begin(), config.certificate_names.end());
+  for (const std::string& name : names_for_agents(config))
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   return listening;
 }
 
@@ -270,8 +289,8 @@ std::string agents_address_of(const std::string& listen, const std::string& serv
 }
 
 Result<control::Settings> control_settings_of(const config::Config& config,
-                                              const DataDirectory& data, const Listening& listening,
-                                              const std::string& account, const Images& images,
+                                              const DataDirectory& data, const std::string& account,
+                                              const Images& images,
                                               const ReloadableSettings& reloadable,
                                               const CheckDiskSpace& check_disk_space, Instant now) {
   control::Settings settings;
@@ -289,17 +308,13 @@ Result<control::Settings> control_settings_of(const config::Config& config,
   settings.images = images;
   settings.image_policy = config.image_policy;
   settings.egress_settings = config.egress_settings;
-  settings.no_encryption = config.slurm ? "traffic between hosts is not encrypted on Slurm's nodes"
-                           : config.kubernetes
-                               ? "traffic between hosts is not encrypted on Kubernetes"
-                               : networks::why_no_tunnel();
+  // Agents on nodes of a cluster report what is missing there.
+  if (!config.slurm && !config.kubernetes) settings.no_encryption = networks::why_no_tunnel();
   settings.file_systems = config.file_systems;
   settings.volumes = config.volumes;
   settings.posix_users = config.posix_users;
   settings.best_effort_isolation = config.best_effort_isolation;
   settings.copy_channels = config.copy_channels;
-  settings.wire_address =
-      agents_address_of(agents_listen_of(config, data), server_address_of(config, listening));
   settings.spot_notice = config.spot_notice;
   if (config.slurm) settings.growth.idle_max = config.slurm->node_idle_max;
   settings.spot = TRY(read_spot(config, now));

@@ -109,8 +109,8 @@ using Images = std::map<std::string, domain::Image>;
 // are known only after the server listens. Errors: those of the network pool, and of the file with
 // spot interruptions.
 Result<control::Settings> control_settings_of(const config::Config& config,
-                                              const DataDirectory& data, const Listening& listening,
-                                              const std::string& account, const Images& images,
+                                              const DataDirectory& data, const std::string& account,
+                                              const Images& images,
                                               const ReloadableSettings& reloadable,
                                               const CheckDiskSpace& check_disk_space, Instant now);
 

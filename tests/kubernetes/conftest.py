@@ -59,8 +59,6 @@ def config_of(
 ) -> str:
     """Returns a server's config. `more`: further keys of [kubernetes]."""
     return f"""
-[server]
-allow_plain_http_from_other_machines = true
 [jobs]
 stop_grace_seconds = 3
 [kubernetes]

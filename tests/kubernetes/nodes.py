@@ -15,6 +15,7 @@ import re
 import shlex
 import shutil
 import signal
+import ssl
 import subprocess
 import threading
 import urllib.request
@@ -312,8 +313,11 @@ class Nodes:
             each["containerPort"] for each in container["ports"] if each["name"] == probe["port"]
         )
         try:
-            url = f"http://{pod.address}:{port}{probe['path']}"
-            urllib.request.urlopen(url, timeout=PROBE_SECONDS_MAX).close()
+            url = f"{probe['scheme'].lower()}://{pod.address}:{port}{probe['path']}"
+            # As kubelets do, without verification.
+            urllib.request.urlopen(
+                url, timeout=PROBE_SECONDS_MAX, context=ssl._create_unverified_context()
+            ).close()
         except OSError:
             return
         pod.ready = True

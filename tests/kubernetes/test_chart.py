@@ -19,6 +19,7 @@ from tests.cluster_jobs import WAIT_FOR_STOP, create, finish, lines, wait_for_li
 from tests.kubernetes.cluster import NAMESPACE, PROGRAMS, RIGHTS, Cluster, Object
 from tests.kubernetes.conftest import IMAGE
 from tests.kubernetes.nodes import Nodes, Pod
+from tests.port_forward import PortForward
 from tests.trainyard_server import ROOT, Server, wait_for
 
 CHART = os.path.join(ROOT, "packaging", "kubernetes", "chart")
@@ -175,10 +176,12 @@ def test_policies_let_jobs_reach_the_server_but_not_clouds_metadata() -> None:
 class Installed:
     """Is a server that Helm installed, as its users see it."""
 
-    def __init__(self, cluster: Cluster, nodes: Nodes, kubeconfig: str) -> None:
+    def __init__(self, cluster: Cluster, nodes: Nodes, kubeconfig: str, home: str) -> None:
         self.cluster = cluster
         self.nodes = nodes
         self.kubeconfig = kubeconfig
+        self.home = home
+        self.api = PortForward(lambda: (self.pod().address, 4566))
 
     def helm(self, *arguments: str) -> str:
         return helm(*arguments, "-n", TEAM, "--kubeconfig", self.kubeconfig).stdout
@@ -188,18 +191,25 @@ class Installed:
         return one
 
     def client(self) -> Server:
-        """Returns clients of the server, with the keys that `trainyard env` prints in its pod."""
+        """Returns clients of the server, as the chart's notes tell: with the script that
+        `trainyard env` prints in its pod."""
         pod = self.pod()
-        exports = subprocess.run(
+        script = subprocess.run(
             ["nsenter", "-t", str(pod.program()), "-a", "--", "/opt/trainyard/bin/trainyard", "env"]
-            + ["--data", "/var/lib/trainyard"],
+            + ["--data", "/var/lib/trainyard", "--endpoint", f"https://127.0.0.1:{self.api.port}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        exports = subprocess.run(
+            ["bash", "-c", script + "\nenv -0"],
+            env={"HOME": self.home, "PATH": os.environ["PATH"]},
             capture_output=True,
             text=True,
             check=True,
         ).stdout
         one = Server(pod.at("clients"), "")
-        one.env = dict(re.findall(r"^export (\w+)='(.*)'$", exports, re.M))
-        one.env["AWS_ENDPOINT_URL"] = f"http://{pod.address}:4566"
+        one.env = dict(each.split("=", 1) for each in exports.split("\0") if "=" in each)
         return one
 
 
@@ -225,9 +235,11 @@ def installed(
         },
     ):
         cluster.create(each)
-    one = Installed(cluster, nodes, cluster.at("admin.json"))
-    one.helm("install", "trainyard", CHART, *SETTINGS, "--wait", "--timeout", "2m")
-    yield one
+    home = str(tmp_path_factory.mktemp("home"))
+    one = Installed(cluster, nodes, cluster.at("admin.json"), home)
+    with one.api:
+        one.helm("install", "trainyard", CHART, *SETTINGS, "--wait", "--timeout", "2m")
+        yield one
     one.helm("uninstall", "trainyard", "--wait", "--timeout", "2m")
     cluster.call("DELETE", f"/api/v1/namespaces/{TEAM}")
     wait_for(lambda: is_gone(cluster, f"/api/v1/namespaces/{TEAM}"), "the namespace to be gone")

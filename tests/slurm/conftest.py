@@ -26,8 +26,6 @@ def cluster() -> Iterator[Cluster]:
 
 def config_of(cluster: Cluster, data: str, more: str = "", partition: str = "train") -> str:
     return f"""
-[server]
-allow_plain_http_from_other_machines = true
 [jobs]
 stop_grace_seconds = 3
 [slurm]

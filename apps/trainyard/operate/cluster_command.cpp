@@ -297,10 +297,9 @@ std::string ClusterCommand::next_steps(const Plan& plan) const {
                      counted(plan.record.machines.size(), "machine") +
                      ". For Trainyard's server on " + plan.record.machines.front().name +
                      ", put into its configuration (docs/operating/slurm.md):\n\n";
-  text += "  [server]\n  listen = \"" + plan.record.machines.front().address + ":4566\"\n" +
-          "  allow_plain_http_from_other_machines = true\n\n  [slurm]\n  partition = \"" +
-          kPartition + "\"\n  agents_listen = \"" + plan.record.machines.front().address +
-          ":4570\"\n";
+  const std::string& address = plan.record.machines.front().address;
+  text += "  [server]\n  listen = \"" + address + ":4566\"\n\n  [slurm]\n  partition = \"" +
+          kPartition + "\"\n  agents_listen = \"" + address + ":4570\"\n";
   if (!arguments_.has("--no-programs"))
     text += std::string("  program_directory = \"") + kProgramDirectory + "\"\n";
   return text;

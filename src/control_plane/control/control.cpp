@@ -476,7 +476,7 @@ std::chrono::nanoseconds SingleWriter::carry_out(const reconcile::Decision& deci
   for (reconcile::Command command : decision.commands) {
     auto* start = std::get_if<reconcile::StartAttempt>(&command);
     if (const auto job = start ? live_.stored(start->job) : nullptr)
-      add_image_note(*start, *job, images_);
+      complete_start(settings_, *job, images_, *start);
     submit(std::move(command));
   }
   const auto began = clock_.monotonic();

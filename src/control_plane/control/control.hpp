@@ -103,6 +103,10 @@ struct Settings {
   std::string api_address;       // of this server, for orders: "127.0.0.1:4566"
   std::string wire_address;      // "unix:/.../agents.sock"
   std::string objects_endpoint;  // "http://127.0.0.1:4566", or of an external object store
+  // Issues a certificate with this common name to the agents of an attempt (wire/messages.hpp);
+  // nullptr: agents connect without TLS.
+  std::function<Result<wire::AgentIdentity>(const std::string& name)> issue_certificate;
+  std::string authority;  // as wire::Order::authority
   ClockSettings clock;
   // Called before a job is created; if it fails, create_job fails (base/disk_reserve.hpp).
   CheckDiskSpace check_disk_space = no_reserve();

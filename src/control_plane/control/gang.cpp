@@ -109,6 +109,10 @@ Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, co
   order.wire_address = settings.wire_address;
   order.api_address = settings.api_address;
   order.objects_endpoint = settings.objects_endpoint;
+  order.authority = settings.authority;
+  if (attempt.mutual_tls && settings.issue_certificate)
+    order.identity = TRY(settings.issue_certificate(wire::agent_name(id))
+                             .in("issuing the certificate of the attempt"));
   order.egress_settings = settings.egress_settings;
   TRY(name_file_systems(settings, job, order));
   order.runtime_left =
@@ -154,7 +158,9 @@ std::string job_arn(const domain::Job& job) {
   return job_arn(job.account, job.key, job.spec.contract);
 }
 
-void add_image_note(reconcile::StartAttempt& start, const domain::Job& job, ImageResolver& images) {
+void complete_start(const Settings& settings, const domain::Job& job, ImageResolver& images,
+                    reconcile::StartAttempt& start) {
+  start.mutual_tls = settings.issue_certificate != nullptr;
   const auto resolved = images.resolve(job.spec.image);
   if (!resolved || (*resolved)->image.note.empty()) return;
   if (!start.note.empty()) start.note += start.note.ends_with('.') ? " " : ". ";

@@ -16,7 +16,9 @@ Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images,
                              const domain::Job& job, domain::AttemptId id, Instant now,
                              Duration clock_offset = {}, bool reuse_host = false);
 
-// Adds the note of the job's image to its start, if the image has one.
-void add_image_note(reconcile::StartAttempt& start, const domain::Job& job, ImageResolver& images);
+// Adds to the start of a job's attempt the note of its image, if the image has one, and whether its
+// agents get certificates.
+void complete_start(const Settings& settings, const domain::Job& job, ImageResolver& images,
+                    reconcile::StartAttempt& start);
 
 }  // namespace trainyard::control

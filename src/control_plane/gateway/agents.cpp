@@ -257,11 +257,10 @@ class AgentServer final : public Agents, private Shells {
     if (session->greeted) return invalid("a second Hello on one connection");
     const auto job = control_.find(hello.attempt.job);
     if (!job && job.error().kind != Kind::not_found) return job.error();
-    const std::string refusal = job ? refusal_of(**job, hello, linked_agent(hello)) : "unknown job";
-    if (!refusal.empty()) {
-      const MutexLock lock(mutex_);
-      return refuse(*session, hello, refusal);
-    }
+    const std::string name = session->link->peer_name();
+    const std::string refusal =
+        job ? refusal_of(**job, hello, name, linked_agent(hello)) : "unknown job";
+    if (!refusal.empty()) return refuse(*session, hello, refusal);
     const domain::Attempt& attempt = *(*job)->attempt();
     const observe::StreamKey stream{(*job)->key.region,
                                     std::string(reconcile::log_group_of(**job, hello.host)),
@@ -270,7 +269,7 @@ class AgentServer final : public Agents, private Shells {
     const uint64_t logged = TRY(last_batch_of(logs_, stream, session->stream_lost));
     const uint64_t data_applied = std::max(logged, TRY(metrics_.last_batch(writer)));
 
-    const MutexLock lock(mutex_);
+    MutexLock lock(mutex_);
     session->attempt = hello.attempt;
     session->host = hello.host;
     session->allocation = {hello.allocation,
@@ -282,7 +281,7 @@ class AgentServer final : public Agents, private Shells {
                            attempt.hosts[hello.host].facts_applied > 0};
     // The agent begins after Welcome.
     if (const std::string why = report_allocation(*session, {}); !why.empty())
-      return refuse(*session, hello, why);
+      return lock.unlock(), refuse(*session, hello, why);
     // The agent listens on its newest link.
     for (auto& [number, other] : sessions_of(hello.attempt.job))
       if (other->attempt == hello.attempt && other->host == hello.host) other->link->close();
@@ -301,9 +300,10 @@ class AgentServer final : public Agents, private Shells {
     return {};
   }
 
-  static Result<void> refuse(Session& session, const wire::Hello& hello, const std::string& why) {
+  Result<void> refuse(Session& session, const wire::Hello& hello, const std::string& why) {
     log(Level::warning, "gateway", "an agent is refused",
         {{"attempt", hello.attempt.text()}, {"why", why}});
+    const MutexLock lock(mutex_);
     session.say(wire::Refused{why});
     return {};
   }

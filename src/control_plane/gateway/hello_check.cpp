@@ -17,12 +17,15 @@ bool same_secret(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string refusal_of(const domain::Job& job, const wire::Hello& hello,
-                       const std::optional<LinkedAgent>& other) {
+                       const std::string& peer_name, const std::optional<LinkedAgent>& other) {
   if (const auto version = wire::common_version(hello); !version) return version.error().message;
   const domain::Attempt* attempt = job.attempt();
   if (!attempt || attempt->number != hello.attempt.number)
     return "the attempt has ended: it is not the job's current attempt";
   if (!same_secret(attempt->token, hello.token)) return "the token is not the attempt's token";
+  if (attempt->mutual_tls && peer_name != wire::agent_name(hello.attempt))
+    return peer_name.empty() ? "the attempt's agents must connect by TLS"
+                             : "the certificate is for another attempt: " + peer_name;
   if (hello.host >= attempt->hosts.size())
     return "unknown host " + std::to_string(hello.host) + ": the attempt has " +
            counted(attempt->hosts.size(), "host");

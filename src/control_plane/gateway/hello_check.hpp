@@ -19,8 +19,9 @@ struct LinkedAgent {
   uint64_t allocation = 0;
 };
 
-// Returns the reason to reject the agent; "" if it is accepted.
+// Returns the reason to reject the agent; "" if it is accepted. `peer_name`: the common name of the
+// link's certificate, "" for a link without TLS.
 std::string refusal_of(const domain::Job& job, const wire::Hello& hello,
-                       const std::optional<LinkedAgent>& other);
+                       const std::string& peer_name, const std::optional<LinkedAgent>& other);
 
 }  // namespace trainyard::gateway

@@ -23,7 +23,7 @@ wire::Hello hello() {
 }
 
 TEST(HelloCheck, AcceptsTheCurrentAttempt) {
-  EXPECT_EQ(refusal_of(job_with_an_attempt(), hello(), {}), "");
+  EXPECT_EQ(refusal_of(job_with_an_attempt(), hello(), "", {}), "");
 }
 
 TEST(HelloCheck, RejectsOtherAttemptsTokensHostsAndVersions) {
@@ -34,20 +34,34 @@ TEST(HelloCheck, RejectsOtherAttemptsTokensHostsAndVersions) {
   beyond.host = 1;
   later.version = later.oldest = wire::kVersion + 1;
   for (const auto& wrong : {former, forged, beyond, later})
-    EXPECT_NE(refusal_of(job, wrong, {}), "");
+    EXPECT_NE(refusal_of(job, wrong, "", {}), "");
   domain::Job lost = job;
   lost.attempts.back().hosts.front().state = domain::HostState::lost;
-  EXPECT_NE(refusal_of(lost, hello(), {}), "");
+  EXPECT_NE(refusal_of(lost, hello(), "", {}), "");
+}
+
+TEST(HelloCheck, RequiresTheCertificateOfTheAttempt) {
+  domain::Job job = job_with_an_attempt();
+  job.attempts.back().mutual_tls = true;
+  EXPECT_EQ(refusal_of(job, hello(), "agent of j7a2", {}), "");
+  EXPECT_EQ(refusal_of(job, hello(), "agent of j7a1", {}),
+            "the certificate is for another attempt: agent of j7a1");
+  EXPECT_EQ(refusal_of(job, hello(), "", {}), "the attempt's agents must connect by TLS");
+}
+
+// An agent that an earlier release started has no certificate.
+TEST(HelloCheck, AcceptsAttemptsThatWereStartedWithoutTls) {
+  EXPECT_EQ(refusal_of(job_with_an_attempt(), hello(), "agent of j7a2", {}), "");
 }
 
 TEST(HelloCheck, RejectsASecondAgentInAnotherAllocation) {
   const domain::Job job = job_with_an_attempt();
   wire::Hello allocated = hello();
   allocated.allocation = 17;
-  EXPECT_EQ(refusal_of(job, allocated, LinkedAgent{17}), "");  // a newer link of the same agent
-  EXPECT_EQ(refusal_of(job, allocated, LinkedAgent{18}),
+  EXPECT_EQ(refusal_of(job, allocated, "", LinkedAgent{17}), "");  // a newer link of the same agent
+  EXPECT_EQ(refusal_of(job, allocated, "", LinkedAgent{18}),
             "another agent serves the attempt, in Slurm job 18");
-  EXPECT_NE(refusal_of(job, allocated, LinkedAgent{0}), "");
+  EXPECT_NE(refusal_of(job, allocated, "", LinkedAgent{0}), "");
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ constexpr auto kStart = json_record<StartAttempt>("place", [](auto& side, auto& 
   side.if_set("warm_pool", start.pool);
   side.if_set("environment", start.environment);
   side.if_set("spot", start.spot);
+  side.if_set("mutual_tls", start.mutual_tls);
   side.if_set("preference", start.preference);
 });
 

@@ -209,6 +209,7 @@ class CommandApplier {
     attempt.warm_pool = start.pool;
     attempt.environment = start.environment;
     attempt.spot = start.spot;
+    attempt.mutual_tls = start.mutual_tls;
     if (start.pool != 0 && !job_.warm_pool) job_.warm_pool.emplace();
     if (!job_.attempts.empty()) job_.attempts.back().hosts.clear();
     for (const Placement& each : start.hosts) {

@@ -43,8 +43,9 @@ struct SetTags {
 
 // Starts the next attempt of a waiting job on the planned machines.
 struct StartAttempt : schedule::Start {
-  std::string token = {};  // the attempt's fencing token
-  bool spot = false;       // the environment has spot machines
+  std::string token = {};   // the attempt's fencing token
+  bool spot = false;        // the environment has spot machines
+  bool mutual_tls = false;  // as Attempt::mutual_tls
 };
 
 // A report of a host's agent.

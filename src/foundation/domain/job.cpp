@@ -132,6 +132,7 @@ constexpr auto kAttempt = json_record<Attempt>("attempt", [](auto& side, auto& a
   side.if_set("warm_pool", attempt.warm_pool);
   side.if_set("environment", attempt.environment);
   side.if_set("spot", attempt.spot);
+  side.if_set("mutual_tls", attempt.mutual_tls);
   side.if_set("exit_code", attempt.exit_code);
   side.if_set("failure", attempt.failure);
   side.if_set("fault", attempt.fault, parse_fault);

@@ -234,6 +234,8 @@ struct Attempt {
   std::string environment;
   // true: its machines may be reclaimed, which counts as a failure
   bool spot = false;
+  // true: its agents connect by TLS, with a certificate for this attempt
+  bool mutual_tls = false;
   // The next four are set after its end, from the host that failed first or, if none failed, from
   // the first host.
   std::optional<int> exit_code;

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "base/text.hpp"
+#include "net/openssl_support.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 
@@ -29,16 +30,6 @@ constexpr auto kBackdated = std::chrono::hours(24);
 constexpr size_t kSerialBytes = 16;
 constexpr size_t kPemBytesMax = 1 << 20;
 
-template <auto free>
-struct Freer {
-  template <class T>
-  void operator()(T* pointer) const {
-    free(pointer);
-  }
-};
-using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
-using Bio = std::unique_ptr<BIO, Freer<BIO_free_all>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>>;
 using Names = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
 
@@ -64,16 +55,24 @@ Result<std::string> text_of(const Bio& bio) {
   return std::string(data, size_t(length));
 }
 
+Result<std::string> certificate_text(const Certificate& certificate) {
+  const Bio bio(BIO_new(BIO_s_mem()));
+  if (!PEM_write_bio_X509(bio.get(), certificate.get())) return openssl_error("writing PEM");
+  return text_of(bio);
+}
+
+Result<std::string> key_text(const Key& key) {
+  const Bio bio(BIO_new(BIO_s_mem()));
+  if (!PEM_write_bio_PrivateKey(bio.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr))
+    return openssl_error("writing PEM");
+  return text_of(bio);
+}
+
 Result<void> write_identity(const Identity& identity, const std::string& key_path,
                             const std::string& path) {
-  const Bio key(BIO_new(BIO_s_mem())), certificate(BIO_new(BIO_s_mem()));
-  if (!PEM_write_bio_PrivateKey(key.get(), identity.key.get(), nullptr, nullptr, 0, nullptr,
-                                nullptr) ||
-      !PEM_write_bio_X509(certificate.get(), identity.certificate.get()))
-    return openssl_error("writing PEM");
   // Writes the key first, so that a certificate always has its key, even after a crash.
-  TRY(os::write_file_durably(key_path, TRY(text_of(key)), 0600));
-  return os::write_file_durably(path, TRY(text_of(certificate)), 0644);
+  TRY(os::write_file_durably(key_path, TRY(key_text(identity.key)), 0600));
+  return os::write_file_durably(path, TRY(certificate_text(identity.certificate)), 0644);
 }
 
 Result<Identity> read_identity(const std::string& key_path, const std::string& path) {
@@ -181,23 +180,32 @@ Result<Identity> make_authority(Instant now) {
   return made;
 }
 
-Result<Identity> make_server(const Identity& authority, const std::vector<std::string>& names,
-                             Instant now) {
-  const Names all = TRY(general_names(names));
-  Identity made = TRY(make_unsigned("Trainyard server", authority.certificate.get(),
-                                    now - kBackdated, now + kServerLifetime));
+// Signs a certificate that is not an authority's. `usage`: "serverAuth" or "clientAuth"; `names`:
+// null, or the names of the server.
+Result<void> sign(const Identity& authority, const char* usage, GENERAL_NAMES* names,
+                  Identity& made) {
   X509* certificate = made.certificate.get();
   X509V3_CTX context;
   X509V3_set_ctx(&context, authority.certificate.get(), certificate, nullptr, nullptr, 0);
   const bool done =
       add_extension(certificate, context, NID_basic_constraints, "critical,CA:FALSE") &&
       add_extension(certificate, context, NID_key_usage, "critical,digitalSignature") &&
-      add_extension(certificate, context, NID_ext_key_usage, "serverAuth") &&
+      add_extension(certificate, context, NID_ext_key_usage, usage) &&
       add_extension(certificate, context, NID_subject_key_identifier, "hash") &&
       add_extension(certificate, context, NID_authority_key_identifier, "keyid:always") &&
-      X509_add1_ext_i2d(certificate, NID_subject_alt_name, all.get(), 0, X509V3_ADD_DEFAULT) &&
+      (!names ||
+       X509_add1_ext_i2d(certificate, NID_subject_alt_name, names, 0, X509V3_ADD_DEFAULT)) &&
       X509_sign(certificate, authority.key.get(), EVP_sha256());
-  if (!done) return openssl_error("making the server's certificate");
+  if (!done) return openssl_error("signing a certificate");
+  return {};
+}
+
+Result<Identity> make_server(const Identity& authority, const std::vector<std::string>& names,
+                             Instant now) {
+  const Names all = TRY(general_names(names));
+  Identity made = TRY(make_unsigned("Trainyard server", authority.certificate.get(),
+                                    now - kBackdated, now + kServerLifetime));
+  TRY(sign(authority, "serverAuth", all.get(), made));
   return made;
 }
 
@@ -216,6 +224,13 @@ std::string text_of(const GENERAL_NAME& name) {
   const int family = bytes.size() == sizeof(in_addr) ? AF_INET : AF_INET6;
   if (bytes.size() != sizeof(in_addr) && bytes.size() != sizeof(in6_addr)) return "";
   return ::inet_ntop(family, bytes.data(), address, sizeof address) ? address : "";
+}
+
+Result<Instant> end_of(const X509* certificate) {
+  tm ends{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &ends) != 1)
+    return openssl_error("reading the end of a certificate");
+  return from_milliseconds(int64_t(::timegm(&ends)) * 1000);
 }
 
 bool ends_before(const X509* certificate, Instant instant) {
@@ -252,6 +267,28 @@ Result<Identity> ensure_authority(const CertificatePaths& paths, Instant now) {
   return made;
 }
 
+class IssuedCertificates final : public ClientCertificates {
+ public:
+  IssuedCertificates(Identity authority, std::string text)
+      : authority_(std::move(authority)), text_(std::move(text)) {}
+
+  Result<TlsIdentity> issue(const std::string& common_name, Instant now) const override {
+    const Instant until = TRY(end_of(authority_.certificate.get()));
+    Identity made =
+        TRY(make_unsigned(common_name, authority_.certificate.get(), now - kBackdated, until));
+    TRY(sign(authority_, "clientAuth", nullptr, made));
+    TlsIdentity issued;
+    issued.authority = text_;
+    issued.certificate = TRY(certificate_text(made.certificate));
+    issued.key = TRY(key_text(made.key));
+    return issued;
+  }
+
+ private:
+  const Identity authority_;
+  const std::string text_;
+};
+
 }  // namespace
 
 Result<CertificatePaths> ensure_certificates(const std::string& directory,
@@ -268,18 +305,34 @@ Result<CertificatePaths> ensure_certificates(const std::string& directory,
   return paths;
 }
 
+Result<TlsIdentity> read_server_identity(const CertificatePaths& paths) {
+  TlsIdentity identity;
+  identity.authority = TRY(os::read_file(paths.authority, kPemBytesMax));
+  identity.certificate = TRY(os::read_file(paths.certificate, kPemBytesMax));
+  identity.key = TRY(os::read_file(paths.key, kPemBytesMax));
+  return identity;
+}
+
+Result<std::unique_ptr<ClientCertificates>> open_client_certificates(
+    const CertificatePaths& paths) {
+  Identity authority = TRY(
+      read_identity(paths.authority_key, paths.authority).in("reading the certificate authority"));
+  std::string text = TRY(certificate_text(authority.certificate));
+  return std::unique_ptr<ClientCertificates>(
+      std::make_unique<IssuedCertificates>(std::move(authority), std::move(text)));
+}
+
 Result<CertificateFacts> read_certificate(const std::string& path) {
   const std::string text = TRY(os::read_file(path, kPemBytesMax));
   const Bio bio(BIO_new_mem_buf(text.data(), int(text.size())));
   const Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
-  tm ends{};
-  if (!certificate || ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &ends) != 1) {
+  if (!certificate) {
     Error error = openssl_error("reading " + path);
     error.kind = Kind::corrupt;
     return error;
   }
   CertificateFacts facts;
-  facts.ends = from_milliseconds(int64_t(::timegm(&ends)) * 1000);
+  facts.ends = TRY(end_of(certificate.get()));
   const Names names(static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i)

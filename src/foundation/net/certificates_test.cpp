@@ -72,6 +72,32 @@ TEST_F(Certificates, ChainPassesStrictVerificationForEachName) {
     EXPECT_NE(authority.find(part), std::string::npos) << part << "\n" << authority;
 }
 
+TEST_F(Certificates, IssuesCertificatesToClients) {
+  const CertificatePaths paths = ensure(names, now);
+  const auto authority = open_client_certificates(paths);
+  ASSERT_TRUE(authority) << authority.error().message;
+  const auto issued = (*authority)->issue("agent of j7a1", now);
+  ASSERT_TRUE(issued) << issued.error().message;
+  EXPECT_EQ(issued->authority, *os::read_file(paths.authority));
+  EXPECT_NE(issued->key, (*authority)->issue("agent of j7a1", now)->key);
+  const std::string file = directory.path() + "/client.pem";
+  ASSERT_TRUE(os::write_file(file, issued->certificate));
+  const auto verify = [&](const std::string& purpose) {
+    return openssl(
+               {"verify", "-x509_strict", "-purpose", purpose, "-CAfile", paths.authority, file})
+        .code;
+  };
+  EXPECT_EQ(verify("sslclient"), 0);
+  EXPECT_NE(verify("sslserver"), 0);
+  const std::string text = openssl({"x509", "-noout", "-text", "-in", file}).output;
+  EXPECT_NE(text.find("CN = agent of j7a1"), std::string::npos) << text;
+  // A job may run for longer than the server's certificate.
+  EXPECT_EQ(read_certificate(file)->ends, read_certificate(paths.authority)->ends);
+  EXPECT_EQ((*authority)->issue(std::string(65, 'x'), now).error().kind, Kind::internal);
+  ASSERT_TRUE(os::write_file(paths.authority_key, "garbage"));
+  EXPECT_EQ(open_client_certificates(paths).error().kind, Kind::corrupt);
+}
+
 TEST_F(Certificates, KeepsValidFiles) {
   const CertificatePaths paths = ensure(names, now);
   const std::string before = *os::read_file(paths.certificate);

@@ -1,18 +1,15 @@
 #include "net/link.hpp"
 
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -26,6 +23,8 @@
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "net/frame_decoder.hpp"
+#include "net/link_socket.hpp"
+#include "net/link_stream.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::net {
@@ -37,150 +36,10 @@ constexpr size_t kLengthBytes = FrameDecoder::kLengthBytes;
 constexpr size_t kReadBytesMax = 64 << 10;
 // limit of frames that are passed to the kernel in one call
 constexpr size_t kFramesAtOnceMax = 32;
-// backlog of connections before accept(): enough for a restart of many agents at once
-constexpr int kBacklogMax = 1024;
-// a host that does not answer within this time is unreachable
-constexpr Duration kConnectLimit = 10s;
 // the pause in accepting if no descriptors are free
 constexpr Duration kAcceptRest = 100ms;
 
-// -- addresses ------------------------------------------------------------------------------------
-
-struct SocketAddress {
-  sockaddr_storage storage = {};
-  socklen_t length = 0;
-  // Descriptor of the directory of a unix socket, through which it is accessed if its path is too
-  // long for sockaddr_un.
-  os::File folder;
-  std::string path;  // complete path of a unix socket
-
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-  int family() const { return storage.ss_family; }
-};
-
-Result<SocketAddress> unix_address(const std::string& path) {
-  SocketAddress address;
-  address.path = path;
-  auto* parts = reinterpret_cast<sockaddr_un*>(&address.storage);
-  parts->sun_family = AF_UNIX;
-  std::string reach = path;
-  if (reach.size() >= sizeof parts->sun_path) {
-    const size_t slash = path.rfind('/');
-    if (slash == std::string::npos)
-      return invalid("invalid unix socket: name too long: " + shorten(path, 64));
-    const std::string parent = slash == 0 ? "/" : path.substr(0, slash);
-    address.folder = os::File(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!address.folder) return from_errno("unix socket: opening " + parent);
-    reach = "/proc/self/fd/" + std::to_string(address.folder.descriptor()) + path.substr(slash);
-    if (reach.size() >= sizeof parts->sun_path)
-      return invalid("invalid unix socket: name too long: " + shorten(path.substr(slash + 1), 64));
-  }
-  if (reach.empty()) return invalid("invalid unix socket: the path is empty");
-  std::memcpy(parts->sun_path, reach.data(), reach.size());
-  address.length = socklen_t(offsetof(sockaddr_un, sun_path) + reach.size() + 1);
-  return address;
-}
-
-// Resolves "127.0.0.1:4570", "[::1]:4570" or "name:4570".
-Result<SocketAddress> tcp_address(std::string_view text, bool listening) {
-  const size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos)
-    return invalid("invalid address '" + shorten(text, 64) + "': the port is missing");
-  std::string name(text.substr(0, colon)), port(text.substr(colon + 1));
-  if (name.size() >= 2 && name.front() == '[' && name.back() == ']')
-    name = name.substr(1, name.size() - 2);
-  addrinfo hints = {};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV | (listening ? AI_PASSIVE : 0);
-  addrinfo* found = nullptr;
-  if (const int why = ::getaddrinfo(name.c_str(), port.c_str(), &hints, &found); why != 0) {
-    const Kind kind = why == EAI_AGAIN ? Kind::unavailable : Kind::not_found;
-    return Error{kind, "address '" + shorten(text, 64) + "': " + ::gai_strerror(why)};
-  }
-  SocketAddress address;
-  std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
-  address.length = found->ai_addrlen;
-  ::freeaddrinfo(found);
-  return address;
-}
-
-Result<SocketAddress> socket_address(const std::string& text, bool listening) {
-  if (text.starts_with("unix:")) return unix_address(text.substr(5));
-  if (text.starts_with("tcp:")) return tcp_address(std::string_view(text).substr(4), listening);
-  return invalid("invalid address '" + shorten(text, 64) + "': it must start with unix: or tcp:");
-}
-
-Result<os::File> make_socket(const SocketAddress& address) {
-  os::File socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return from_errno("making a socket");
-  return socket;
-}
-
-void tune(const os::File& socket, const LinkLimits& limits) {
-  const int on = 1;
-  ::setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  end_with_dead_peer(socket.descriptor(), limits.dead_peer);
-}
-
-// Returns true if a socket file was left by a listener that has ended.
-bool abandoned(const SocketAddress& address) {
-  struct stat status;
-  if (::lstat(address.path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
-  const auto probe = make_socket(address);
-  return probe && ::connect(probe->descriptor(), address.get(), address.length) != 0 &&
-         errno == ECONNREFUSED;
-}
-
-Result<os::File> listening_socket(const std::string& text, const SocketAddress& address) {
-  os::File socket = TRY(make_socket(address));
-  const bool is_unix = address.family() == AF_UNIX;
-  const int on = 1;
-  if (!is_unix) ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // Linux makes the file with the mode of the unbound socket, so other users can never connect.
-  if (is_unix) ::fchmod(socket.descriptor(), 0600);
-  int bound = ::bind(socket.descriptor(), address.get(), address.length);
-  if (bound != 0 && errno == EADDRINUSE && is_unix) {
-    if (abandoned(address)) {
-      ::unlink(address.path.c_str());
-      bound = ::bind(socket.descriptor(), address.get(), address.length);
-    } else {
-      errno = EADDRINUSE;
-    }
-  }
-  if (bound != 0) return from_errno("listening on " + text);
-  if (::listen(socket.descriptor(), kBacklogMax) != 0) return from_errno("listening on " + text);
-  return socket;
-}
-
-Result<os::File> connected_socket(const std::string& text, const SocketAddress& address,
-                                  const LinkLimits& limits) {
-  os::File socket = TRY(make_socket(address));
-  if (::connect(socket.descriptor(), address.get(), address.length) != 0) {
-    if (errno != EINPROGRESS) return from_errno("connecting to " + text);
-    pollfd ready = {socket.descriptor(), POLLOUT, 0};
-    int answer;
-    do answer = ::poll(&ready, 1, int(kConnectLimit.count()));
-    while (answer < 0 && errno == EINTR);
-    int why = answer == 0 ? ETIMEDOUT : 0;
-    socklen_t length = sizeof why;
-    if (answer > 0) ::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &why, &length);
-    if (why != 0) return from_errno("connecting to " + text, why);
-  }
-  if (address.family() != AF_UNIX) tune(socket, limits);
-  return socket;
-}
-
-std::string with_real_port(const std::string& text, const os::File& socket) {
-  if (!text.starts_with("tcp:")) return text;
-  sockaddr_storage storage = {};
-  socklen_t length = sizeof storage;
-  ::getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&storage), &length);
-  const auto port = storage.ss_family == AF_INET6
-                        ? reinterpret_cast<sockaddr_in6*>(&storage)->sin6_port
-                        : reinterpret_cast<sockaddr_in*>(&storage)->sin_port;
-  return text.substr(0, text.rfind(':') + 1) + std::to_string(ntohs(port));
-}
+std::string milliseconds(Duration duration) { return std::to_string(duration.count()) + " ms"; }
 
 // -- one link -------------------------------------------------------------------------------------
 
@@ -190,8 +49,27 @@ std::string with_real_port(const std::string& text, const os::File& socket) {
 // the loop detects that, closes the socket, and calls closed().
 class SocketLink final : public Link {
  public:
-  SocketLink(os::File socket, int poll, const LinkLimits& limits)
-      : poll_(poll), limits_(limits), socket_(std::move(socket)) {}
+  // The link of a client, after its handshake.
+  SocketLink(os::File socket, int poll, const LinkLimits& limits,
+             std::unique_ptr<LinkStream> stream)
+      : poll_(poll),
+        limits_(limits),
+        socket_(std::move(socket)),
+        stream_(std::move(stream)),
+        peer_name_(stream_->peer_name()),
+        open_(true) {}
+  // The link of a listener. `tls`: the peer may choose TLS; nullptr: it is plain.
+  SocketLink(os::File socket, int poll, const LinkLimits& limits, std::shared_ptr<const TlsEnd> tls)
+      : poll_(poll),
+        limits_(limits),
+        tls_(std::move(tls)),
+        socket_(std::move(socket)),
+        stream_(tls_ ? nullptr : plain_stream(socket_.descriptor())),
+        open_(tls_ == nullptr) {
+    if (!open_) wait_for_bytes(int(kTlsStartBytes));
+  }
+
+  std::string peer_name() const override { return peer_name_; }
 
   void send(std::string frame) override {
     const MutexLock lock(mutex_);
@@ -220,6 +98,31 @@ class SocketLink final : public Link {
 
   int descriptor() const { return descriptor_; }
 
+  bool is_open() const { return open_; }
+  bool has_spoken() const { return spoken_; }
+
+  // Continues the handshake. Requires: the link is not open, and its socket is ready.
+  Result<void> establish() {
+    const MutexLock lock(mutex_);
+    if (!stream_) {
+      std::array<char, kTlsStartBytes> start;
+      const ssize_t got = ::recv(descriptor_, start.data(), start.size(), MSG_PEEK | MSG_DONTWAIT);
+      if (got < 0 && (errno == EINTR || errno == EAGAIN)) return {};
+      if (got < 0) return from_errno("reading from a new link");
+      // The kernel waits for all of them, unless the peer has closed.
+      if (size_t(got) < start.size()) return unavailable("closed by the peer");
+      wait_for_bytes(1);
+      const bool is_tls = starts_tls({start.data(), start.size()});
+      stream_ = is_tls ? tls_->stream(descriptor_, "") : plain_stream(descriptor_);
+    }
+    const LinkStream::Wait wait = TRY(stream_->shake_hands());
+    want_writing(wait == LinkStream::Wait::writable);
+    if (wait != LinkStream::Wait::nothing) return {};
+    peer_name_ = stream_->peer_name();
+    open_ = true;
+    return {};
+  }
+
   // Returns true if this side ended the link.
   bool over() {
     const MutexLock lock(mutex_);
@@ -234,15 +137,19 @@ class SocketLink final : public Link {
   // Reads the available bytes, up to the limit of one round, and appends whole frames. Returns
   // false if the link has ended.
   bool readable(std::vector<char>& buffer, std::vector<std::string>& frames) {
-    const ssize_t got = ::recv(descriptor_, buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
-    if (got < 0) return note(from_errno("reading from the link")), false;
-    if (got == 0) {
+    auto got = [&] {
+      const MutexLock lock(mutex_);
+      return stream_->read(buffer);
+    }();
+    if (!got) return note(std::move(got).error()), false;
+    if (!*got) return true;
+    if (**got == 0) {
       const bool within = decoder_.within_frame();
       return note(unavailable(within ? "the peer closed within a frame" : "closed by the peer")),
              false;
     }
-    auto taken = decoder_.take(std::string_view(buffer.data(), size_t(got)), frames);
+    auto taken = decoder_.take(std::string_view(buffer.data(), **got), frames);
+    spoken_ |= !frames.empty();
     if (taken) return true;
     note(std::move(taken).error());
     return false;
@@ -295,14 +202,10 @@ class SocketLink final : public Link {
           if (size > skipped) parts[count++] = {data + skipped, size - skipped};
         }
       }
-      msghdr message = {};
-      message.msg_iov = parts.data();
-      message.msg_iovlen = count;
-      const ssize_t sent = ::sendmsg(socket_.descriptor(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-      if (sent < 0 && errno == EINTR) continue;
-      if (sent < 0 && errno == EAGAIN) return want_writing(true);
-      if (sent < 0) return sending_failed(from_errno("sending to the link"));
-      sent_of_first_ += size_t(sent);
+      auto sent = stream_->write(std::span(parts).first(count));
+      if (!sent) return sending_failed(std::move(sent).error());
+      if (*sent == 0) return want_writing(true);
+      sent_of_first_ += *sent;
       while (!queue_.empty() && sent_of_first_ >= kLengthBytes + queue_.front().frame.size()) {
         sent_of_first_ -= kLengthBytes + queue_.front().frame.size();
         queued_bytes_ -= sizeof(Outgoing) + queue_.front().frame.size();
@@ -310,6 +213,10 @@ class SocketLink final : public Link {
       }
     }
     want_writing(false);
+  }
+
+  void wait_for_bytes(int count) {
+    ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVLOWAT, &count, sizeof count);
   }
 
   void want_writing(bool wanted) REQUIRES(mutex_) {
@@ -323,9 +230,12 @@ class SocketLink final : public Link {
 
   const int poll_;  // valid while socket_ is
   const LinkLimits limits_;
+  const std::shared_ptr<const TlsEnd> tls_;
 
   Mutex mutex_;
   os::File socket_ GUARDED_BY(mutex_);
+  std::unique_ptr<LinkStream> stream_ GUARDED_BY(mutex_);
+  std::string peer_name_;  // constant once the link is opened
   std::optional<Error> why_ GUARDED_BY(mutex_);
   bool ended_ GUARDED_BY(mutex_) = false;
   std::deque<Outgoing> queue_ GUARDED_BY(mutex_);
@@ -336,6 +246,8 @@ class SocketLink final : public Link {
   // Confined to the loop's thread:
   const int descriptor_ = socket_.descriptor();
   FrameDecoder decoder_{limits_.frame_bytes_max};
+  bool open_;
+  bool spoken_ = false;  // the peer has sent a frame
 };
 
 // -- the loop -------------------------------------------------------------------------------------
@@ -358,12 +270,31 @@ class LinkLoop {
     thread_.join();
   }
 
-  Result<void> start(os::File listener, os::File connected) {
-    if (!poll_ || !stop_) return from_errno("making an event loop");
+  Result<void> start_listening(os::File listener) {
     listener_ = std::move(listener);
+    return start();
+  }
+  Result<void> start_client(os::File socket, std::unique_ptr<LinkStream> stream) {
+    first_ = add(std::make_shared<SocketLink>(std::move(socket), poll_.descriptor(), limits_,
+                                              std::move(stream)));
+    return start();
+  }
+
+  std::shared_ptr<Link> first() const { return first_; }
+
+  // For new links of a listener; nullptr: they are plain.
+  void use(std::shared_ptr<const TlsEnd> tls) {
+    const MutexLock lock(tls_mutex_);
+    tls_ = std::move(tls);
+  }
+
+ private:
+  using Links = std::map<int, std::shared_ptr<SocketLink>>;
+
+  Result<void> start() {
+    if (!poll_ || !stop_) return from_errno("making an event loop");
     watch(stop_.descriptor());
     if (listener_) watch(listener_.descriptor());
-    if (connected) first_ = add(std::move(connected));
     try {
       thread_ = std::thread([this] { run(); });
     } catch (const std::system_error& error) {
@@ -371,11 +302,6 @@ class LinkLoop {
     }
     return ok();
   }
-
-  const std::shared_ptr<Link>& first() const { return first_; }
-
- private:
-  using Links = std::map<int, std::shared_ptr<SocketLink>>;
 
   bool watch(int descriptor) {
     epoll_event event = {};
@@ -388,8 +314,8 @@ class LinkLoop {
     if (first_ && events_.opened) events_.opened(first_);
     std::array<epoll_event, 64> ready;
     while (listener_ || !links_.empty()) {
-      const int count = ::epoll_wait(poll_.descriptor(), ready.data(), int(ready.size()),
-                                     accept_rests_ ? int(kAcceptRest.count()) : -1);
+      const int count =
+          ::epoll_wait(poll_.descriptor(), ready.data(), int(ready.size()), wait_milliseconds());
       if (accept_rests_) accept_rests_ = !watch(listener_.descriptor());
       for (int i = 0; i < count; i++) {
         const int descriptor = ready[size_t(i)].data.fd;
@@ -400,7 +326,41 @@ class LinkLoop {
           serve(found->second, ready[size_t(i)].events);
         }
       }
+      end_silent_links();
     }
+  }
+
+  // The time until the oldest link without a frame has taken too long; -1: there is none.
+  int wait_milliseconds() const {
+    if (accept_rests_) return int(kAcceptRest.count());
+    if (silent_.empty()) return -1;
+    const auto left = silent_.front().until - std::chrono::steady_clock::now();
+    return int(std::max<int64_t>(0, std::chrono::ceil<Duration>(left).count()));
+  }
+
+  void end_silent_links() {
+    while (has_silent_link() && silent_.front().until <= std::chrono::steady_clock::now())
+      close_silent_link("the peer has not sent a frame within " +
+                        milliseconds(limits_.greeting_max));
+  }
+
+  // Also forgets the oldest links that have sent a frame or were closed.
+  bool has_silent_link() {
+    while (!silent_.empty()) {
+      const auto& link = silent_.front().link;
+      const auto known = links_.find(link->descriptor());
+      if (known != links_.end() && known->second == link && !link->has_spoken()) return true;
+      silent_.pop_front();
+    }
+    return false;
+  }
+
+  // Requires: has_silent_link().
+  void close_silent_link(std::string why) {
+    const std::shared_ptr<SocketLink> link = std::move(silent_.front().link);
+    silent_.pop_front();
+    link->note(unavailable(std::move(why)));
+    close(link);
   }
 
   void accept() {
@@ -416,20 +376,38 @@ class LinkLoop {
         }
         return;
       }
-      if (links_.size() >= limits_.links_max) {
+      if (!free_a_place()) {
         log(Level::warning, "net", "rejected a link",
             {{"links_max", std::to_string(limits_.links_max)}});
         continue;
       }
       tune(socket, limits_);
-      const std::shared_ptr<SocketLink> link = add(std::move(socket));
-      if (events_.opened) events_.opened(link);
+      open(std::move(socket));
     }
   }
 
+  // Returns false if there are links_max links that have sent frames.
+  bool free_a_place() {
+    if (links_.size() < limits_.links_max) return true;
+    if (!has_silent_link()) return false;
+    close_silent_link("there are too many links");
+    return true;
+  }
+
+  void open(os::File socket) {
+    std::shared_ptr<const TlsEnd> tls;
+    {
+      const MutexLock lock(tls_mutex_);
+      tls = tls_;
+    }
+    const auto link = add(std::make_shared<SocketLink>(std::move(socket), poll_.descriptor(),
+                                                       limits_, std::move(tls)));
+    silent_.push_back({link, std::chrono::steady_clock::now() + limits_.greeting_max});
+    if (link->is_open() && events_.opened) events_.opened(link);
+  }
+
   // Registers the link before it is shared, because a sender may change the watched events.
-  std::shared_ptr<SocketLink> add(os::File socket) {
-    const auto link = std::make_shared<SocketLink>(std::move(socket), poll_.descriptor(), limits_);
+  std::shared_ptr<SocketLink> add(std::shared_ptr<SocketLink> link) {
     links_.emplace(link->descriptor(), link);
     watch(link->descriptor());
     return link;
@@ -437,6 +415,7 @@ class LinkLoop {
 
   // By value, because closing removes the link from the table.
   void serve(std::shared_ptr<SocketLink> link, uint32_t events) {
+    if (!link->is_open()) return establish(link);
     if (link->over()) return close(link);
     if (events & EPOLLOUT) link->writable();
     if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR))) return;
@@ -447,14 +426,28 @@ class LinkLoop {
     if (!open) close(link);
   }
 
+  void establish(const std::shared_ptr<SocketLink>& link) {
+    auto done = link->establish();
+    if (!done) {
+      link->note(std::move(done).error());
+      return close(link);
+    }
+    if (link->is_open() && events_.opened) events_.opened(link);
+  }
+
   void close(const std::shared_ptr<SocketLink>& link) {
     links_.erase(link->descriptor());
     Error why = link->finish();  // this also ends the registration
-    if (events_.closed) events_.closed(link, std::move(why));
+    if (!link->is_open()) {
+      log(Level::info, "net", "a link was not opened", {{"why", why.message}});
+    } else if (events_.closed) {
+      events_.closed(link, std::move(why));
+    }
   }
 
   void close_all() {
     listener_.close();
+    silent_.clear();
     while (!links_.empty()) {
       const std::shared_ptr<SocketLink> link = links_.begin()->second;
       link->note(cancelled("closed on this side"));
@@ -462,15 +455,24 @@ class LinkLoop {
     }
   }
 
+  // A link of a listener that has not sent a frame.
+  struct SilentLink {
+    std::shared_ptr<SocketLink> link;
+    std::chrono::steady_clock::time_point until;
+  };
+
   const LinkEvents events_;
   const LinkLimits limits_;
   const os::File poll_;
   const os::File stop_;
   os::File listener_;
-  std::shared_ptr<Link> first_;  // the link of a client, on which its owner sends
+  std::shared_ptr<SocketLink> first_;  // the link of a client, on which its owner sends
+  Mutex tls_mutex_;
+  std::shared_ptr<const TlsEnd> tls_ GUARDED_BY(tls_mutex_);
 
   // Confined to the thread:
   Links links_;
+  std::deque<SilentLink> silent_;  // in order of `until`; also former ones
   bool accept_rests_ = false;
   std::vector<char> buffer_ = std::vector<char>(kReadBytesMax);
   std::vector<std::string> frames_;
@@ -490,7 +492,14 @@ class SocketListener final : public LinkListener {
       ::unlink(path_.c_str());
   }
 
-  Result<void> start(const std::string& text, const SocketAddress& address) {
+  Result<void> renew(const TlsIdentity& identity) override {
+    loop_->use(TRY(make_tls_end(identity, TlsRole::server)));
+    return {};
+  }
+
+  Result<void> start(const std::string& text, const SocketAddress& address,
+                     const std::optional<TlsIdentity>& identity) {
+    if (identity) TRY(renew(*identity));
     os::File socket = TRY(listening_socket(text, address));
     address_ = with_real_port(text, socket);
     struct stat status;
@@ -498,7 +507,7 @@ class SocketListener final : public LinkListener {
       path_ = address.path;
       inode_ = status.st_ino;
     }
-    return loop_->start(std::move(socket), os::File());
+    return loop_->start_listening(std::move(socket));
   }
 
   std::string address() const override { return address_; }
@@ -513,28 +522,66 @@ class SocketListener final : public LinkListener {
 class SocketClient final : public LinkClient {
  public:
   SocketClient(LinkEvents events, LinkLimits limits) : loop_(std::move(events), limits) {}
-  Result<void> start(os::File socket) { return loop_.start(os::File(), std::move(socket)); }
-  const std::shared_ptr<Link>& link() const override { return loop_.first(); }
+  Result<void> start(os::File socket, std::unique_ptr<LinkStream> stream) {
+    TRY(loop_.start_client(std::move(socket), std::move(stream)));
+    link_ = loop_.first();
+    return {};
+  }
+  const std::shared_ptr<Link>& link() const override { return link_; }
 
  private:
+  std::shared_ptr<Link> link_;
   LinkLoop loop_;
 };
+
+// Completes the handshake of a client within the limit.
+Result<void> shake_hands(LinkStream& stream, int descriptor, Duration limit) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  for (;;) {
+    const LinkStream::Wait wait = TRY(stream.shake_hands());
+    if (wait == LinkStream::Wait::nothing) return {};
+    const auto left = std::chrono::ceil<Duration>(until - std::chrono::steady_clock::now());
+    pollfd ready = {descriptor, short(wait == LinkStream::Wait::readable ? POLLIN : POLLOUT), 0};
+    if (left <= Duration{} || ::poll(&ready, 1, int(left.count())) == 0)
+      return unavailable("the TLS handshake: no answer within " + milliseconds(limit));
+  }
+}
+
+// Returns the host of "tcp:HOST:PORT", without brackets.
+std::string host_of(const std::string& address) {
+  std::string host = address.substr(4, address.rfind(':') - 4);
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']')
+    host = host.substr(1, host.size() - 2);
+  return host;
+}
 
 }  // namespace
 
 Result<std::unique_ptr<LinkListener>> listen_links(const std::string& address, LinkEvents events,
-                                                   LinkLimits limits) {
+                                                   LinkLimits limits,
+                                                   const std::optional<TlsIdentity>& identity) {
   const SocketAddress where = TRY(socket_address(address, true));
   auto listener = std::make_unique<SocketListener>(std::move(events), limits);
-  TRY(listener->start(address, where));
+  TRY(listener->start(address, where, identity));
   return std::unique_ptr<LinkListener>(std::move(listener));
 }
 
 Result<std::unique_ptr<LinkClient>> connect_link(const std::string& address, LinkEvents events,
-                                                 LinkLimits limits) {
+                                                 LinkLimits limits,
+                                                 const std::optional<TlsIdentity>& identity) {
   const SocketAddress where = TRY(socket_address(address, false));
+  if (identity && where.family() == AF_UNIX)
+    return invalid("connecting to " + address + ": a unix socket has no TLS");
+  os::File socket = TRY(connected_socket(address, where, limits));
+  std::unique_ptr<LinkStream> stream = plain_stream(socket.descriptor());
+  if (identity) {
+    const auto tls = TRY(make_tls_end(*identity, TlsRole::client));
+    stream = tls->stream(socket.descriptor(), host_of(address));
+    TRY(shake_hands(*stream, socket.descriptor(), limits.greeting_max)
+            .in("connecting to " + address));
+  }
   auto client = std::make_unique<SocketClient>(std::move(events), limits);
-  TRY(client->start(TRY(connected_socket(address, where, limits))));
+  TRY(client->start(std::move(socket), std::move(stream)));
   return std::unique_ptr<LinkClient>(std::move(client));
 }
 

@@ -14,6 +14,7 @@
 #include "base/random.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
+#include "net/testing/seen_links.hpp"
 #include "net/testing/test_socket.hpp"
 #include "os/files.hpp"
 #include "os/temporary_directory.hpp"
@@ -21,80 +22,13 @@
 namespace trainyard::net {
 namespace {
 
-// Records the events of the links of one end, and waits for them.
-class Seen {
- public:
-  LinkEvents events() {
-    return {
-        .opened =
-            [this](const std::shared_ptr<Link>& link) {
-              const MutexLock lock(mutex_);
-              links_.push_back(link);
-              changed_.notify_all();
-            },
-        .frame =
-            [this](const std::shared_ptr<Link>& link, std::string frame) {
-              {
-                const MutexLock lock(mutex_);
-                if (closed_.contains(link.get())) late_++;
-                bytes_ += frame.size();
-                if (echoes)
-                  echoed_++;
-                else
-                  frames_.push_back(frame);
-                changed_.notify_all();
-              }
-              if (echoes) link->send(std::move(frame));
-            },
-        .closed =
-            [this](const std::shared_ptr<Link>& link, Error why) {
-              const MutexLock lock(mutex_);
-              if (closed_.contains(link.get())) late_++;
-              closed_.emplace(link.get(), why);
-              links_seen_closed_.push_back(link);
-              changed_.notify_all();
-            },
-    };
-  }
-
-  template <class Condition>
-  bool wait(Condition condition) {
-    MutexLock lock(mutex_);
-    return changed_.wait_for(lock, 60s, condition);
-  }
-  bool wait_for_links(size_t count) {
-    return wait([&] { return links_.size() >= count; });
-  }
-  bool wait_for_frames(size_t count) {
-    return wait([&] { return frames_.size() >= count; });
-  }
-  bool wait_for_closed(size_t count) {
-    return wait([&] { return closed_.size() >= count; });
-  }
-
-  std::shared_ptr<Link> link(size_t i = 0) { return MutexLock(mutex_), links_.at(i); }
-  std::vector<std::string> frames() { return MutexLock(mutex_), frames_; }
-  Error why() { return MutexLock(mutex_), closed_.at(links_seen_closed_.at(0).get()); }
-  size_t closed_count() { return MutexLock(mutex_), closed_.size(); }
-  size_t echoed() { return MutexLock(mutex_), echoed_; }
-  size_t late() { return MutexLock(mutex_), late_; }
-
-  bool echoes = false;
-
- private:
-  Mutex mutex_;
-  ConditionVariable changed_;
-  std::vector<std::shared_ptr<Link>> links_, links_seen_closed_;
-  std::vector<std::string> frames_;
-  std::map<Link*, Error> closed_;
-  size_t bytes_ = 0, echoed_ = 0, late_ = 0;
-};
-
 struct Links : testing::Test {
   os::TemporaryDirectory directory;
-  Seen server, client;
+  SeenLinks server, client;
   std::string address = "unix:" + directory.path() + "/socket";
 };
+
+const std::string kEmptyFrame(4, '\0');
 
 // RawPeer sends any bytes.
 class RawPeer {
@@ -125,7 +59,7 @@ class RawPeer {
 
 TEST_F(Links, TransferFramesInBothDirectionsInOrder) {
   for (const std::string& where : {address, std::string("tcp:127.0.0.1:0")}) {
-    Seen here, there;
+    SeenLinks here, there;
     const auto listener = listen_links(where, here.events());
     ASSERT_TRUE(listener) << listener.error().message;
     const auto connected = connect_link((*listener)->address(), there.events());
@@ -271,13 +205,51 @@ TEST_F(Links, AFrameBeyondTheLimitIsNotSent) {
 TEST_F(Links, LinksBeyondTheLimitAreRejected) {
   const auto listener = listen_links(address, server.events(), {.links_max = 2});
   ASSERT_TRUE(listener);
-  RawPeer first(address), second(address), third(address);
+  RawPeer first(address), second(address);
+  for (RawPeer* peer : {&first, &second}) peer->send_bytes(kEmptyFrame);
+  ASSERT_TRUE(server.wait_for_frames(2));
+  RawPeer third(address);
   EXPECT_EQ(third.receive_bytes(1), "");
-  ASSERT_TRUE(server.wait_for_links(2));
   first.close();
   ASSERT_TRUE(server.wait_for_closed(1));
   RawPeer fourth(address);
   EXPECT_TRUE(server.wait_for_links(3));
+}
+
+TEST_F(Links, ANewOneReplacesTheOldestWithoutAFrame) {
+  const auto listener = listen_links(address, server.events(), {.links_max = 3});
+  ASSERT_TRUE(listener);
+  RawPeer agent(address), idle(address), another(address);
+  ASSERT_TRUE(server.wait_for_links(3));
+  agent.send_bytes(kEmptyFrame);
+  ASSERT_TRUE(server.wait_for_frames(1));
+  RawPeer fourth(address);
+  EXPECT_EQ(idle.receive_bytes(1), "");
+  ASSERT_TRUE(server.wait_for_links(4));
+  EXPECT_EQ(server.closed_count(), 1u);
+  EXPECT_EQ(server.why().message, "there are too many links");
+}
+
+TEST_F(Links, EndPeersThatNeverSendAFrame) {
+  const auto listener = listen_links(address, server.events(), {.greeting_max = 20ms});
+  ASSERT_TRUE(listener);
+  RawPeer silent(address);
+  silent.send_bytes(std::string("\x10\0\0\0half", 8));
+  ASSERT_TRUE(server.wait_for_closed(1));
+  EXPECT_EQ(server.why().kind, Kind::unavailable);
+  EXPECT_EQ(silent.receive_bytes(1), "");
+}
+
+TEST_F(Links, KeepIdlePeersThatHaveSentAFrame) {
+  const auto listener = listen_links(address, server.events(), {.greeting_max = 1s});
+  ASSERT_TRUE(listener);
+  RawPeer agent(address);
+  agent.send_bytes(kEmptyFrame);
+  ASSERT_TRUE(server.wait_for_frames(1));
+  RawPeer silent(address);  // is closed after the time of the other has passed, too
+  ASSERT_TRUE(server.wait_for_closed(1));
+  agent.send_bytes(kEmptyFrame);
+  EXPECT_TRUE(server.wait_for_frames(2));
 }
 
 TEST_F(Links, ServeManyLinksAndManySenders) {

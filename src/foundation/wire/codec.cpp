@@ -213,6 +213,11 @@ constexpr auto kDescribe = [](auto& side, auto& message) {
   side.skip_rest();
 };
 
+constexpr auto kIdentity = json_record<AgentIdentity>("identity", [](auto& side, auto& identity) {
+  side("certificate", identity.certificate);
+  side("key", identity.key);
+});
+
 constexpr auto kOrder = json_record<Order>("order", [](auto& side, auto& order) {
   side("version", order.version);
   side("attempt", order.attempt, domain::kAttemptIdForm);
@@ -228,6 +233,8 @@ constexpr auto kOrder = json_record<Order>("order", [](auto& side, auto& order) 
   side("wire_address", order.wire_address);
   side("api_address", order.api_address);
   side("objects_endpoint", order.objects_endpoint);
+  side.if_set("authority", order.authority);
+  side.if_set("identity", order.identity, kIdentity);
   side("image", order.image, domain::image_from_json);
   side("outward", order.egress_settings, domain::egress_settings_from_json);
   side("file_systems", order.file_systems);

@@ -27,6 +27,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -255,6 +256,16 @@ using Message = std::variant<Hello, StateFact, LogBatch, MetricBatch, Welcome, R
 // members.
 inline constexpr uint32_t kOrderVersion = 1;
 
+// The certificate of an attempt's agents, as PEM.
+struct AgentIdentity {
+  std::string certificate;
+  std::string key;  // secret
+};
+// Returns the common name in the certificate of an attempt's agents.
+inline std::string agent_name(const domain::AttemptId& attempt) {
+  return "agent of " + attempt.text();
+}
+
 // Contains everything that one host needs to run its part of one attempt. An agent reads it from a
 // file at its start; it contains secrets, so it is never on a command line. The launcher's
 // additions (network namespace, address, host table) are on the agent's command line.
@@ -277,6 +288,11 @@ struct Order {
   std::string api_address;
   // "http://127.0.0.1:PORT": URL of the object store, for the agent's own transfers
   std::string objects_endpoint;
+  // The PEM of the authority that signed the server's certificate; "": the server is reached
+  // without TLS. With it, api_address is reached by TLS if objects_endpoint is its https:// URL.
+  std::string authority = {};
+  // Set: the link uses TLS.
+  std::optional<AgentIdentity> identity = {};
   domain::Image image;  // the resolved spec.image
   domain::EgressSettings egress_settings;
   std::map<std::string, std::string> file_systems;  // id -> directory, for channels that use them

@@ -377,6 +377,8 @@ Order an_order() {
   order.log_stream = "digits/algo-2-1763631900";
   order.runtime_left = 90s;
   order.stop_grace = 5s;
+  order.authority = "AUTHORITY";
+  order.identity = AgentIdentity{"CERTIFICATE", "KEY"};
   return order;
 }
 

@@ -83,7 +83,8 @@ class OpenEndpoints final : public Endpoints {
     const std::string address = kLinkLocalAddress;
     const Authority objects = authority_of(order.objects_endpoint);
     const bool embedded = objects.address == order.api_address;
-    config_.api_url = (embedded ? objects.scheme : "http") + "://" + address + ":" + kApiPort;
+    const bool tls = embedded && objects.scheme == "https";
+    config_.api_url = "http://" + address + ":" + kApiPort;
     if (!embedded && objects.scheme != "http") config_.objects_url = order.objects_endpoint;
     config_.credentials_url = "http://" + address + path_;
     config_.credentials_token = token_;
@@ -100,9 +101,10 @@ class OpenEndpoints final : public Endpoints {
     listeners.push_back({std::move(sockets[0]), [this](os::File listener) {
                            return serve_credentials(std::move(listener));
                          }});
-    listeners.push_back({std::move(sockets[1]), relaying(api_, order.api_address)});
+    listeners.push_back(
+        {std::move(sockets[1]), relaying(api_, order.api_address, tls ? order.authority : "")});
     if (sockets.size() > 2)
-      listeners.push_back({std::move(sockets[2]), relaying(objects_, objects.address)});
+      listeners.push_back({std::move(sockets[2]), relaying(objects_, objects.address, "")});
     listeners_ = TRY(net::serve_lazily(std::move(listeners)));
     return {};
   }
@@ -119,9 +121,10 @@ class OpenEndpoints final : public Endpoints {
     return {};
   }
   static std::function<Result<void>(os::File)> relaying(std::unique_ptr<networks::TcpRelay>& relay,
-                                                        const std::string& target) {
-    return [&relay, target](os::File listener) -> Result<void> {
-      relay = TRY(networks::relay_tcp(std::move(listener), target));
+                                                        const std::string& target,
+                                                        const std::string& authority) {
+    return [&relay, target, authority](os::File listener) -> Result<void> {
+      relay = TRY(networks::relay_tcp(std::move(listener), target, authority));
       return {};
     };
   }

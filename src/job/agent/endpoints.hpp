@@ -2,7 +2,8 @@
 // network namespace.
 //
 //   169.254.170.2:80    /v2/credentials/ID: the job's temporary keys, in the form of the AWS SDKs
-//   169.254.170.2:4566  the API (and the embedded object store), bytes relayed unchanged
+//   169.254.170.2:4566  the API (and the embedded object store), bytes relayed unchanged, or by TLS
+//                       to a server on another machine
 //   169.254.170.2:4567  another object store that speaks plain HTTP, where one is configured
 //
 // The path of the credentials contains 128 random bits and is sufficient for access. A request may

@@ -4,11 +4,13 @@
 //
 // Each direction has one buffer of kRelayBufferBytes. If one side does not read, the relay stops
 // reading from the other. The end of one direction is forwarded, and the other direction continues.
+// With an authority, the connection to the target is encrypted by TLS 1.3; its certificate must be
+// of the target's host and signed by the authority.
 // Connections beyond kRelayConnectionsMax wait until one ends.
 //
 // Threads: it has one thread. Lifetime: the destructor closes all connections and joins the thread.
-// Errors: invalid (target). If the target cannot be reached, the connection to the relay is
-// closed.
+// Errors: invalid (target, authority). If the target cannot be reached, or its certificate is
+// rejected, the connection to the relay is closed.
 #pragma once
 
 #include <memory>
@@ -27,7 +29,10 @@ class TcpRelay {
   virtual ~TcpRelay() = default;
 };
 
-// Starts a relay. `target` is "HOST:PORT"; a name is resolved for each connection.
-Result<std::unique_ptr<TcpRelay>> relay_tcp(os::File listener, const std::string& target);
+// Starts a relay. `target` is "HOST:PORT"; a name is resolved for each connection. `authority`:
+// PEM;
+// "": without TLS.
+Result<std::unique_ptr<TcpRelay>> relay_tcp(os::File listener, const std::string& target,
+                                            const std::string& authority = "");
 
 }  // namespace trainyard::networks

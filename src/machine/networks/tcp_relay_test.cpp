@@ -7,8 +7,12 @@
 
 #include <thread>
 
+#include "net/certificates.hpp"
+#include "net/testing/http_test_client.hpp"
 #include "net/testing/test_socket.hpp"
 #include "networks/network_namespace.hpp"
+#include "os/machine_clock.hpp"
+#include "os/temporary_directory.hpp"
 
 namespace trainyard::networks {
 namespace {
@@ -82,6 +86,86 @@ TEST(TcpRelay, ClosesTheConnectionIfTheTargetIsUnreachable) {
   const auto relay = relay_tcp(std::move(*listener), "127.0.0.1:" + std::to_string(closed_port));
   ASSERT_TRUE(relay);
   const auto socket = connect_to_relay(port);
+  EXPECT_EQ(read_to_end(socket.descriptor()), "");
+}
+
+// Relays to an HTTPS server.
+struct TlsRelay : testing::Test {
+  os::TemporaryDirectory directory;
+  const Instant now = os::MachineClock().now();
+  const net::CertificatePaths paths =
+      *net::ensure_certificates(directory.path() + "/tls", {"127.0.0.1", "localhost"}, now);
+  const std::string authority = *os::read_file(paths.authority);
+  net::TestHandler handler;
+  std::unique_ptr<net::HttpServer> server;
+  std::unique_ptr<TcpRelay> relay;
+
+  void SetUp() override {
+    net::HttpSettings settings;
+    settings.listen = "127.0.0.1:0";
+    settings.plain_http = net::PlainHttp::none;
+    settings.certificate_file = paths.certificate;
+    settings.key_file = paths.key;
+    handler.on_choose = [](const net::RequestHead&) {
+      return net::Handler::Choice{net::Intake::buffered, 16 << 20};
+    };
+    server = std::move(*net::serve_http(settings, handler));
+  }
+  // Returns a connection to a relay of the server.
+  os::File connect(const std::string& host, const std::string& trusted) {
+    auto listener = listen_in_namespace("", "127.0.0.1:0");
+    const uint16_t port = *listening_port(*listener);
+    auto made =
+        relay_tcp(std::move(*listener), host + ":" + std::to_string(server->port()), trusted);
+    EXPECT_TRUE(made) << made.error().message;
+    relay = std::move(*made);
+    return connect_to_relay(port);
+  }
+};
+
+TEST_F(TlsRelay, EncryptsRequestsOfAnySize) {
+  const os::File socket = connect("localhost", authority);
+  for (const size_t size : {0, 1, 16'384, 100'000, 5'000'000}) {
+    const std::string body(size, char('a' + size % 7));
+    send_all(socket.descriptor(),
+             "POST /x HTTP/1.1\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n" + body);
+    std::string answer;
+    char buffer[65536];
+    while (answer.size() < size || !answer.ends_with("/x|" + body)) {
+      const ssize_t got = ::read(socket.descriptor(), buffer, sizeof buffer);
+      ASSERT_GT(got, 0) << size;
+      answer.append(buffer, size_t(got));
+    }
+  }
+}
+
+TEST_F(TlsRelay, ForwardsTheEndOfEachDirection) {
+  const os::File socket = connect("127.0.0.1", authority);
+  send_all(socket.descriptor(), "GET /last HTTP/1.1\r\n\r\n");
+  ::shutdown(socket.descriptor(), SHUT_WR);
+  EXPECT_TRUE(read_to_end(socket.descriptor()).ends_with("/last|"));
+}
+
+TEST_F(TlsRelay, ClosesTheConnectionIfTheCertificateIsRejected) {
+  const auto others = net::ensure_certificates(directory.path() + "/others", {"127.0.0.1"}, now);
+  const os::File wrong_authority = connect("127.0.0.1", *os::read_file(others->authority));
+  EXPECT_EQ(read_to_end(wrong_authority.descriptor()), "");
+  const os::File wrong_name = connect("127.0.0.2", authority);
+  EXPECT_EQ(read_to_end(wrong_name.descriptor()), "");
+  EXPECT_EQ(relay_tcp(os::File(), "127.0.0.1:1", "no certificate").error().kind, Kind::invalid);
+}
+
+TEST_F(TlsRelay, ClosesTheConnectionIfTheTargetHasNoTls) {
+  os::File target = *listen_in_namespace("", "127.0.0.1:0");
+  ::fcntl(target.descriptor(), F_SETFL, 0);  // so that accept() blocks
+  auto listener = listen_in_namespace("", "127.0.0.1:0");
+  const uint16_t port = *listening_port(*listener);
+  const auto made = relay_tcp(std::move(*listener),
+                              "127.0.0.1:" + std::to_string(*listening_port(target)), authority);
+  ASSERT_TRUE(made);
+  const auto socket = connect_to_relay(port);
+  const os::File accepted(::accept(target.descriptor(), nullptr, nullptr));
+  send_all(accepted.descriptor(), "HTTP/1.1 400 Bad Request\r\n\r\n");
   EXPECT_EQ(read_to_end(socket.descriptor()), "");
 }
 

@@ -1,0 +1,116 @@
+"""Tests that what passes the network between server and nodes is encrypted."""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+from collections.abc import Callable
+
+import pytest
+
+from tests.calls import fresh
+from tests.cluster_jobs import (
+    REACH_THE_FIRST,
+    WAIT_FOR_STOP,
+    create,
+    finish,
+    lines,
+    wait_for_line,
+)
+from tests.packets import Recorder
+from tests.ports import free_port
+from tests.slurm.cluster import CONTROLLER, Cluster
+from tests.trainyard_server import Server
+
+# Reads an object, logs it, and copies it by the API's endpoint.
+TEXT = "/opt/ml/input/data/train/text"
+COPY = f"cat {TEXT}; aws s3 cp {TEXT} s3://yard/models/$TRAINING_JOB_NAME/copy"
+
+
+def run_copy(server: Server) -> tuple[str, Recorder]:
+    """Runs a job that reads, logs and writes a text; returns the text and the packets."""
+    text = fresh("text-that-nobody-else-may-read")
+    s3 = server.boto("s3")
+    s3.create_bucket(Bucket="yard")
+    s3.put_object(Bucket="yard", Key="train/text", Body=f"{text}\n".encode())
+    with Recorder() as recorder:
+        name = create(server, COPY, channels={"train": ("s3://yard/train", "FullyReplicated")})
+        job = finish(server, name)
+    assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
+    assert text in lines(server, name)
+    assert (
+        s3.get_object(Bucket="yard", Key=f"models/{name}/copy")["Body"].read()
+        == f"{text}\n".encode()
+    )
+    return text, recorder
+
+
+def agents_by_tcp() -> str:
+    return f'agents_listen = "{CONTROLLER}:{free_port()}"'
+
+
+def test_links_and_objects_are_encrypted(start: Callable[..., Server]) -> None:
+    text, recorder = run_copy(start(agents_by_tcp()))
+    assert recorder.packets
+    assert not recorder.has(text)
+    assert not recorder.has("aws-chunked")
+
+
+def test_objects_use_plain_http_where_the_config_allows_it(start: Callable[..., Server]) -> None:
+    """Also shows that the recorder sees what is not encrypted."""
+    server = start(f"{agents_by_tcp()}\n[server]\nallow_plain_http_from_other_machines = true")
+    text, recorder = run_copy(server)
+    assert recorder.has(text)
+
+
+@pytest.mark.parametrize("encrypted", [True, False])
+def test_traffic_of_a_gang_is_encrypted_where_it_asks_for_it(
+    server: Server, encrypted: bool
+) -> None:
+    with Recorder() as recorder:
+        name = create(
+            server,
+            f"python3 -c '{REACH_THE_FIRST}'",
+            hosts=2,
+            instance_type="ml.c5.4xlarge",  # each fills a node
+            EnableInterContainerTrafficEncryption=encrypted,
+        )
+        job = finish(server, name)
+    assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
+    assert lines(server, name, 2) == ["received 1000000"]
+    assert recorder.has("x" * 1000) is not encrypted
+
+
+def frame(payload: bytes) -> bytes:
+    return struct.pack("<I", len(payload)) + payload
+
+
+def text_field(value: str) -> bytes:
+    return struct.pack("<I", len(value)) + value.encode()
+
+
+def test_a_token_is_useless_without_the_certificate(
+    cluster: Cluster, start: Callable[..., Server]
+) -> None:
+    """A thief has read it in Slurm's messages, and connects as an agent of release 0.1.0 does."""
+    port = free_port()
+    server = start(f'agents_listen = "{CONTROLLER}:{port}"')
+    server.boto("s3").create_bucket(Bucket="yard")
+    name = create(server, WAIT_FOR_STOP)
+    wait_for_line(server, name, "ready")
+    job = max(cluster.live_jobs(), key=int)
+    script = cluster.run("scontrol", "write", "batch_script", job, "-")
+    found = re.search(r'\\"attempt\\":\\"j(\d+)a(\d+)\\".*?\\"token\\":\\"(\w+)\\"', script)
+    assert found, script
+    number, attempt, token = int(found[1]), int(found[2]), found[3]
+    hello = (
+        struct.pack("<BIQII", 1, 2, number, attempt, 0) + text_field(token) + struct.pack("<I", 1)
+    )
+    with socket.create_connection((CONTROLLER, port), timeout=60) as link:
+        link.sendall(frame(hello))
+        answer = link.recv(1024)
+    assert answer[4] == 6, answer  # Refused
+    assert b"the attempt's agents must connect by TLS" in answer
+    server.boto("sagemaker").stop_training_job(TrainingJobName=name)
+    assert finish(server, name)["TrainingJobStatus"] == "Stopped"
