@@ -94,7 +94,7 @@ Result<bool> LedgerRole::become_writer(const std::string& name, const StandbyCal
         taken ? "this server is a standby: the writer is " + candidate.seen().holder
               : "this server is a standby, and the ledger's PostgreSQL server does not answer: " +
                     taken.error().message;
-    if (why != shown) waiting.standby(why);
+    if (why != shown) waiting.standby(why, taken ? candidate.seen().holder : "");
     shown = why;
     if (!waiting.pause(lease_settings_.poll_every)) return false;
   }

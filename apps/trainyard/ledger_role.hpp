@@ -39,8 +39,9 @@ class LedgerRole {
   Result<void> prepare(const ledger::LedgerOwner& owner);
 
   struct StandbyCallbacks {
-    // Called when the reason changes for which this server is a standby.
-    std::function<void(const std::string& why)> standby;
+    // Called when the reason changes for which this server is a standby. `writer`: the name of the
+    // writer; "": unknown.
+    std::function<void(const std::string& why, const std::string& writer)> standby;
     // Waits for this time. Returns false when a signal ends the server.
     std::function<bool(Duration)> pause;
     // Called once, when another server has become the writer.

@@ -70,7 +70,9 @@
 namespace trainyard::apps {
 namespace {
 
-constexpr Duration kStopGrace = 5s;        // for requests in progress
+constexpr Duration kStopGrace = 5s;  // for requests in progress
+// How long a new writer tries to listen at an address that another process has, and how often.
+constexpr Duration kAddressWaitMax = 30s, kAddressPause = 50ms;
 constexpr timespec kUsesInterval{300, 0};  // between writes of the last uses of keys
 // The interval of removals: an hour, since logs and metrics expire after days, images after hours.
 constexpr int kUpkeepIntervals = 12;
@@ -302,22 +304,32 @@ class Server {
 
   // Returns false if a signal ended the server while it was a standby.
   Result<bool> become_writer(const sigset_t& signals) {
-    const std::string name =
-        (server_ ? "the server at " + reachable_ : "the server for " + config_.listen) +
-        ", process " + std::to_string(::getpid());
+    const std::string without_port = "the server for " + config_.listen;
+    const std::string name = (server_ ? "the server at " + reachable_ : without_port) +
+                             ", process " + std::to_string(::getpid());
+    const auto pause = [this, &signals](Duration at_most) {
+      return wait_for_signal(signals, at_most, [this] { log_.reopen(); });
+    };
     const LedgerRole::StandbyCallbacks waiting{
-        [this](const std::string& why) {
+        [&](const std::string& why, const std::string& writer) {
+          // This server took the address between the end of the former writer and the new one.
+          if (writer.starts_with(without_port + ",")) server_.reset();
           late_handler_.wait_because(why);
           log(Level::info, "serve", why, {{"listens", server_ ? reachable_ : "no"}});
         },
-        [this, &signals](Duration at_most) {
-          return wait_for_signal(signals, at_most, [this] { log_.reopen(); });
-        },
-        [this](const std::string& why) { end_because(why); }};
+        pause, [this](const std::string& why) { end_because(why); }};
     if (!TRY(role_->become_writer(name, waiting).in("becoming the writer of the ledger")))
       return false;
     late_handler_.wait_because("the server is starting");
-    if (!server_) TRY(open_port());
+    if (server_) return true;
+    // A standby at this address closes it when it sees the new writer.
+    const auto until = clock_.monotonic() + kAddressWaitMax;
+    auto opened = open_port();
+    while (!opened && opened.error().kind == Kind::conflict && clock_.monotonic() < until) {
+      if (!pause(kAddressPause)) return false;
+      opened = open_port();
+    }
+    TRY(std::move(opened));
     return true;
   }
 

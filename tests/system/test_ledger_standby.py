@@ -412,6 +412,34 @@ def test_a_standby_takes_the_address_of_a_writer_that_is_stopped(
         server.clean()
 
 
+def test_a_restarted_server_leaves_its_address_to_the_new_writer(
+    tmp_path: pathlib.Path, postgres: Postgres
+) -> None:
+    """A supervisor starts a killed writer again before its lease expires: at that moment the
+    address is free, and the standby is not the writer yet."""
+    server = a_server(tmp_path, postgres, "restarted", lease_seconds=LONG_LEASE_SECONDS)
+    standby = Standby(server, listen=server.listen)
+    restarted = None
+    try:
+        assert standby.address() == "no"
+        server.kill()
+        restarted = Standby(server, listen=server.listen)
+        assert restarted.address() == server.listen
+        restarted.process.send_signal(signal.SIGSTOP)  # the other one becomes the writer
+        wait_for(lambda: "is the writer of the ledger" in standby.log_text(), "a new writer")
+        restarted.process.send_signal(signal.SIGCONT)
+        standby.wait_until_writer()
+        assert "listens=no" in restarted.log_text()
+        prepare_queue(server)
+        write_mark(server)
+        assert restarted.process.poll() is None
+    finally:
+        if restarted:
+            restarted.end()
+        standby.end()
+        server.clean()
+
+
 def test_a_restart_of_the_database_is_a_pause(tmp_path: pathlib.Path) -> None:
     own = Postgres().start()
     server = a_server(tmp_path, own, "restarts", lease_seconds=LONG_LEASE_SECONDS)
