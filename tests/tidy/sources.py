@@ -30,6 +30,18 @@ def cpp(*suffixes: str) -> list[str]:
     return [path for path in tracked() if path.endswith(suffixes or (".hpp", ".cpp"))]
 
 
+def python() -> list[str]:
+    """Every file of Python, with programs whose first line says so."""
+    return [path for path in tracked() if path.endswith(".py") or is_python(path)]
+
+
+def is_python(path: str) -> bool:
+    if "." in os.path.basename(path):
+        return False
+    with open(os.path.join(ROOT, path), "rb") as file:
+        return re.match(rb"#!.*python", file.readline()) is not None
+
+
 @functools.cache
 def read(path: str) -> str:
     return reach.read(path)

@@ -18,7 +18,6 @@ from tests import reach
 from tests.tidy import sources
 from tests.tidy.test_functions import functions
 from tests.tidy.test_language import is_test
-from tests.tidy.test_python import is_python
 
 # Of a body without blanks. A shorter one is a call or two, which a name of its own would not make
 # plainer.
@@ -102,7 +101,7 @@ def test_functions_exist_once() -> None:
         for path in sources.tracked()
         if (path.endswith((".hpp", ".cpp", ".h")) and not is_test(path))
         or path.endswith(".py")
-        or is_python(path)
+        or sources.is_python(path)
     }
     found = duplicates(texts)
     wrong = [

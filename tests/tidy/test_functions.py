@@ -1,4 +1,4 @@
-"""A function fits a screen: at most LINES_MAX lines, its first and last included.
+"""A function of C++ or Python fits a screen: at most LINES_MAX lines, its first and last included.
 
 functions.txt lists those that are longer, each with the lines that it may have. It may only shrink:
 `python -m tests.tidy.test_functions` writes it again when functions have become shorter.
@@ -6,6 +6,7 @@ functions.txt lists those that are longer, each with the lines that it may have.
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 import sys
@@ -100,11 +101,27 @@ def kind_of(head: list[str], outside: bool) -> tuple[str, str]:
 def long_functions() -> dict[tuple[str, str], int]:
     """The longest of each (file, name) that has more than LINES_MAX lines."""
     found: dict[tuple[str, str], int] = {}
-    for path in sources.cpp():
-        for name, _, lines, _ in functions(sources.read(path)):
-            if lines > LINES_MAX:
-                found[path, name] = max(lines, found.get((path, name), 0))
+    sized = [
+        (path, name, lines)
+        for path in sources.cpp()
+        for name, _, lines, _ in functions(sources.read(path))
+    ]
+    sized += [
+        (path, name, lines)
+        for path in sources.python()
+        for name, lines in python_functions(sources.read(path))
+    ]
+    for path, name, lines in sized:
+        if lines > LINES_MAX:
+            found[path, name] = max(lines, found.get((path, name), 0))
     return found
+
+
+def python_functions(text: str) -> Iterator[tuple[str, int]]:
+    """Yields the name of each function, and its lines."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 def listed() -> dict[tuple[str, str], int]:
@@ -170,6 +187,13 @@ Result<void> S::run(std::function<void(int)> f) {
         ("run", 27, 5),
     ]
     assert found[2].body == '\n    return "}" == other;\n  '
+
+
+def test_functions_of_python_are_found() -> None:
+    text = (
+        "class A:\n    def a(self):\n        def b(): ...\n        return b\n\nasync def c(): ...\n"
+    )
+    assert sorted(python_functions(text)) == [("a", 3), ("b", 1), ("c", 1)]
 
 
 def main() -> None:

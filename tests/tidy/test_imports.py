@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping
 
 from tests.tidy import sources
-from tests.tidy.test_python import is_python
 
 TREE = re.compile(r"^# +python ([a-z/]+): +([a-z ]+)$", re.M)
 PACKAGES = {"bench", "tests"}
@@ -44,7 +43,7 @@ def test_trees_import_what_modules_txt_allows() -> None:
     wrong = []
     used: dict[str, set[str]] = {tree: set() for tree in allowed}
     for path in sources.tracked():
-        if not path.endswith(".py") and not is_python(path):
+        if not path.endswith(".py") and not sources.is_python(path):
             continue
         tree = tree_of(path, allowed)
         for line, package in imports(sources.read(path)):

@@ -30,17 +30,9 @@ def scripts() -> list[str]:
     """Python that is in no package: programs of examples, generators, suites."""
     return [
         path
-        for path in sources.tracked()
+        for path in sources.python()
         if not path.startswith(tuple(folder + "/" for folder in PACKAGES))
-        and (path.endswith(".py") or is_python(path))
     ] + ["tests/fuzz_coverage", "tests/run"]
-
-
-def is_python(path: str) -> bool:
-    if "." in os.path.basename(path):
-        return False
-    with open(os.path.join(sources.ROOT, path), "rb") as file:
-        return re.match(rb"#!.*python", file.readline()) is not None
 
 
 def test_layout() -> None:
