@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
+import json
 import socket
-import struct
 from collections.abc import Callable
 
 import pytest
@@ -18,6 +17,7 @@ from tests.cluster_jobs import (
     lines,
     wait_for_line,
 )
+from tests.hostile.agents import hello
 from tests.packets import Recorder
 from tests.ports import free_port
 from tests.slurm.cluster import CONTROLLER, Cluster
@@ -82,14 +82,6 @@ def test_traffic_of_a_gang_is_encrypted_where_it_asks_for_it(
     assert recorder.has("x" * 1000) is not encrypted
 
 
-def frame(payload: bytes) -> bytes:
-    return struct.pack("<I", len(payload)) + payload
-
-
-def text_field(value: str) -> bytes:
-    return struct.pack("<I", len(value)) + value.encode()
-
-
 def test_a_token_is_useless_without_the_certificate(
     cluster: Cluster, start: Callable[..., Server]
 ) -> None:
@@ -101,14 +93,10 @@ def test_a_token_is_useless_without_the_certificate(
     wait_for_line(server, name, "ready")
     job = max(cluster.live_jobs(), key=int)
     script = cluster.run("scontrol", "write", "batch_script", job, "-")
-    found = re.search(r'\\"attempt\\":\\"j(\d+)a(\d+)\\".*?\\"token\\":\\"(\w+)\\"', script)
-    assert found, script
-    number, attempt, token = int(found[1]), int(found[2]), found[3]
-    hello = (
-        struct.pack("<BIQII", 1, 2, number, attempt, 0) + text_field(token) + struct.pack("<I", 1)
-    )
+    order = json.loads(json.loads(script.split("<<'ORDER'\n")[1].split("\n")[0])["order"])
+    number, attempt = map(int, order["attempt"].removeprefix("j").split("a"))
     with socket.create_connection((CONTROLLER, port), timeout=60) as link:
-        link.sendall(frame(hello))
+        link.sendall(hello(number, attempt, token=order["token"]))
         answer = link.recv(1024)
     assert answer[4] == 6, answer  # Refused
     assert b"the attempt's agents must connect by TLS" in answer
