@@ -241,7 +241,7 @@ TEST_F(Links, EndPeersThatNeverSendAFrame) {
 }
 
 TEST_F(Links, KeepIdlePeersThatHaveSentAFrame) {
-  const auto listener = listen_links(address, server.events(), {.greeting_max = 1s});
+  const auto listener = listen_links(address, server.events(), {.greeting_max = 3s});
   ASSERT_TRUE(listener);
   RawPeer agent(address);
   agent.send_bytes(kEmptyFrame);
