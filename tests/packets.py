@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from types import TracebackType
 from typing import Self
 
 ALL_PROTOCOLS = 0x0003  # ETH_P_ALL
@@ -45,12 +44,7 @@ class Recorder:
         self.thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ignored: object) -> None:
         self.over.set()
         self.thread.join()
         self.socket.close()

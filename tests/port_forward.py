@@ -7,7 +7,6 @@ import select
 import socket
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 LOOK_SECONDS = 0.05
@@ -27,12 +26,7 @@ class PortForward:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ignored: object) -> None:
         self.stopped.set()
         for thread in self.threads:
             thread.join()

@@ -120,7 +120,8 @@ std::vector<std::string> names_for_agents(const config::Config& config) {
   }
   std::vector<std::string> names;
   if (!server.empty()) names.push_back(server);
-  const std::string host = listen.substr(0, listen.rfind(':'));
+  std::string host = listen.substr(0, listen.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   if (!host.empty() && host != "0.0.0.0") names.push_back(host);
   return names;
 }

@@ -311,7 +311,7 @@ struct KueueClass {
   const char* name;
   int count;
   uint32_t hosts;
-  double cpus;  // of a host
+  double cpus_of_host;
   Duration lasts, every;
   int64_t priority;
 };
@@ -386,7 +386,7 @@ class KueueRun {
       const std::string name = std::string(of.name).substr(0, std::strcspn(of.name, "-"));
       waited[name] += std::chrono::duration<double>(*record.started - record.work.arrives).count();
       ++count[name];
-      useful += of.hosts * of.cpus * std::chrono::duration<double>(of.lasts).count();
+      useful += of.hosts * of.cpus_of_host * std::chrono::duration<double>(of.lasts).count();
       preemptions += record.preemptions;
     }
     const double capacity =
@@ -435,11 +435,11 @@ class KueueRun {
     std::ranges::stable_sort(arrivals, {}, &Arrival::at);
     for (const Arrival& arrival : arrivals) {
       WaitingJob job;
-      job.requests = {{"unit", {arrival.of->cpus, 0, 0}, arrival.of->hosts}};
+      job.requests = {{"unit", {arrival.of->cpus_of_host, 0, 0}, arrival.of->hosts}};
       job.queue = size_t(arrival.cohort);
       job.share = share_name(arrival.cohort, arrival.queue);
       job.priority = arrival.of->priority;
-      job.demands = {{"units", arrival.of->cpus * arrival.of->hosts}};
+      job.demands = {{"units", arrival.of->cpus_of_host * arrival.of->hosts}};
       cluster_.add({job, arrival.of->lasts, arrival.at});
       class_of_.push_back(arrival.of);
     }

@@ -24,23 +24,29 @@ from tests.slurm.cluster import CONTROLLER, Cluster
 from tests.trainyard_server import Server
 
 # Reads an object, logs it, and copies it by the API's endpoint.
+BUCKET = "texts"
 TEXT = "/opt/ml/input/data/train/text"
-COPY = f"cat {TEXT}; aws s3 cp {TEXT} s3://yard/models/$TRAINING_JOB_NAME/copy"
+COPY = f"cat {TEXT}; aws s3 cp {TEXT} s3://{BUCKET}/models/$TRAINING_JOB_NAME/copy"
 
 
 def run_copy(server: Server) -> tuple[str, Recorder]:
     """Runs a job that reads, logs and writes a text; returns the text and the packets."""
-    text = fresh("text-that-nobody-else-may-read")
+    text = fresh("secret-text")
     s3 = server.boto("s3")
-    s3.create_bucket(Bucket="yard")
-    s3.put_object(Bucket="yard", Key="train/text", Body=f"{text}\n".encode())
+    s3.create_bucket(Bucket=BUCKET)
+    s3.put_object(Bucket=BUCKET, Key="train/text", Body=f"{text}\n".encode())
     with Recorder() as recorder:
-        name = create(server, COPY, channels={"train": ("s3://yard/train", "FullyReplicated")})
+        name = create(
+            server,
+            COPY,
+            bucket=BUCKET,
+            channels={"train": (f"s3://{BUCKET}/train", "FullyReplicated")},
+        )
         job = finish(server, name)
     assert job["TrainingJobStatus"] == "Completed", job.get("FailureReason")
     assert text in lines(server, name)
     assert (
-        s3.get_object(Bucket="yard", Key=f"models/{name}/copy")["Body"].read()
+        s3.get_object(Bucket=BUCKET, Key=f"models/{name}/copy")["Body"].read()
         == f"{text}\n".encode()
     )
     return text, recorder
@@ -88,8 +94,8 @@ def test_a_token_is_useless_without_the_certificate(
     """A thief has read it in Slurm's messages, and connects as an agent of release 0.1.0 does."""
     port = free_port()
     server = start(f'agents_listen = "{CONTROLLER}:{port}"')
-    server.boto("s3").create_bucket(Bucket="yard")
-    name = create(server, WAIT_FOR_STOP)
+    server.boto("s3").create_bucket(Bucket=BUCKET)
+    name = create(server, WAIT_FOR_STOP, bucket=BUCKET)
     wait_for_line(server, name, "ready")
     job = max(cluster.live_jobs(), key=int)
     script = cluster.run("scontrol", "write", "batch_script", job, "-")

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -100,6 +101,10 @@ class SocketLink final : public Link {
 
   bool is_open() const { return open_; }
   bool has_spoken() const { return spoken_; }
+  bool has_unread_bytes() const {
+    int bytes = 0;
+    return ::ioctl(descriptor_, FIONREAD, &bytes) == 0 && bytes > 0;
+  }
 
   // Continues the handshake. Requires: the link is not open, and its socket is ready.
   Result<void> establish() {
@@ -339,9 +344,18 @@ class LinkLoop {
   }
 
   void end_silent_links() {
-    while (has_silent_link() && silent_.front().until <= std::chrono::steady_clock::now())
+    const auto now = std::chrono::steady_clock::now();
+    while (has_silent_link() && silent_.front().until <= now) {
+      SilentLink& oldest = silent_.front();
+      if (!oldest.extended && oldest.link->has_unread_bytes()) {
+        // It is this end that is late, for example after a restart with thousands of agents.
+        silent_.push_back({oldest.link, now + limits_.greeting_max, true});
+        silent_.pop_front();
+        continue;
+      }
       close_silent_link("the peer has not sent a frame within " +
                         milliseconds(limits_.greeting_max));
+    }
   }
 
   // Also forgets the oldest links that have sent a frame or were closed.
@@ -459,6 +473,7 @@ class LinkLoop {
   struct SilentLink {
     std::shared_ptr<SocketLink> link;
     std::chrono::steady_clock::time_point until;
+    bool extended = false;  // it had unread bytes at its first deadline
   };
 
   const LinkEvents events_;
@@ -545,14 +560,6 @@ Result<void> shake_hands(LinkStream& stream, int descriptor, Duration limit) {
     if (left <= Duration{} || ::poll(&ready, 1, int(left.count())) == 0)
       return unavailable("the TLS handshake: no answer within " + milliseconds(limit));
   }
-}
-
-// Returns the host of "tcp:HOST:PORT", without brackets.
-std::string host_of(const std::string& address) {
-  std::string host = address.substr(4, address.rfind(':') - 4);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']')
-    host = host.substr(1, host.size() - 2);
-  return host;
 }
 
 }  // namespace

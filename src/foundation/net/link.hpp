@@ -11,9 +11,9 @@
 // replaces the oldest without a frame, so that idle connections do not keep others out.
 //
 // With a TlsIdentity at both ends, a TCP link is encrypted by TLS 1.3, and each end verifies that
-// the other's certificate is of the same authority. Such a listener also accepts links without TLS,
-// of peers of an earlier release: their peer_name() is "", and the receiver of their frames decides
-// what they may do.
+// the other's certificate is of the same authority. Such a listener also accepts peers of an
+// earlier release, without TLS: their peer_name() is "", and the receiver of their frames decides
+// whether to accept them.
 //
 // The kernel detects a TCP peer that vanishes without closing (dead_peer.hpp), with and without
 // unsent frames. Callers need no heartbeats for that.

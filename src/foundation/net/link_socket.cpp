@@ -43,13 +43,16 @@ Result<SocketAddress> unix_address(const std::string& path) {
   return address;
 }
 
+std::string without_brackets(std::string_view host) {
+  const bool has_them = host.size() >= 2 && host.front() == '[' && host.back() == ']';
+  return std::string(has_them ? host.substr(1, host.size() - 2) : host);
+}
+
 Result<SocketAddress> tcp_address(std::string_view text, bool listening) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos)
     return invalid("invalid address '" + shorten(text, 64) + "': the port is missing");
-  std::string name(text.substr(0, colon)), port(text.substr(colon + 1));
-  if (name.size() >= 2 && name.front() == '[' && name.back() == ']')
-    name = name.substr(1, name.size() - 2);
+  const std::string name = without_brackets(text.substr(0, colon)), port(text.substr(colon + 1));
   addrinfo hints = {};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -133,6 +136,10 @@ Result<os::File> connected_socket(const std::string& text, const SocketAddress& 
   }
   if (address.family() != AF_UNIX) tune(socket, limits);
   return socket;
+}
+
+std::string host_of(const std::string& address) {
+  return without_brackets(std::string_view(address).substr(4, address.rfind(':') - 4));
 }
 
 std::string with_real_port(const std::string& text, const os::File& socket) {

@@ -34,6 +34,8 @@ Result<os::File> connected_socket(const std::string& text, const SocketAddress& 
                                   const LinkLimits& limits);
 // Sets the options of a TCP connection; no effect on unix sockets.
 void tune(const os::File& socket, const LinkLimits& limits);
+// Returns the host of "tcp:HOST:PORT", without the brackets of an IPv6 address.
+std::string host_of(const std::string& address);
 // Returns the address with the port of the socket instead of port 0.
 std::string with_real_port(const std::string& text, const os::File& socket);
 

@@ -240,6 +240,26 @@ TEST_F(Links, EndPeersThatNeverSendAFrame) {
   EXPECT_EQ(silent.receive_bytes(1), "");
 }
 
+// The frames of other peers wait while an event of one link takes longer than they may.
+TEST_F(Links, KeepPeersWhoseFirstFrameWaitsForThisEnd) {
+  LinkEvents events = server.events();
+  std::atomic<bool> slow = true;
+  events.frame = [&, frame = events.frame](const std::shared_ptr<Link>& link, std::string bytes) {
+    if (slow.exchange(false)) std::this_thread::sleep_for(3s);
+    frame(link, std::move(bytes));
+  };
+  const auto listener = listen_links(address, events, {.greeting_max = 2s});
+  ASSERT_TRUE(listener);
+  constexpr size_t kPeers = 80;  // more than one look takes
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  for (size_t i = 0; i < kPeers; i++) {
+    peers.push_back(std::make_unique<RawPeer>(address));
+    peers.back()->send_bytes(kEmptyFrame);
+  }
+  EXPECT_TRUE(server.wait_for_frames(kPeers));
+  EXPECT_EQ(server.closed_count(), 0u);
+}
+
 TEST_F(Links, KeepIdlePeersThatHaveSentAFrame) {
   const auto listener = listen_links(address, server.events(), {.greeting_max = 3s});
   ASSERT_TRUE(listener);

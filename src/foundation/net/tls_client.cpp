@@ -15,7 +15,7 @@ class MemoryTlsClient final : public TlsClient {
   explicit MemoryTlsClient(Ssl ssl)
       : ssl_(std::move(ssl)), in_(BIO_new(BIO_s_mem())), out_(BIO_new(BIO_s_mem())) {
     CHECK(in_ && out_, "OpenSSL has memory");
-    SSL_set_bio(ssl_.get(), in_, out_);  // which owns them from now on
+    SSL_set_bio(ssl_.get(), in_, out_);  // takes ownership
   }
 
   Result<bool> shake_hands() override {

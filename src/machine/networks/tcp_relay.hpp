@@ -4,8 +4,8 @@
 //
 // Each direction has one buffer of kRelayBufferBytes. If one side does not read, the relay stops
 // reading from the other. The end of one direction is forwarded, and the other direction continues.
-// With an authority, the connection to the target is encrypted by TLS 1.3; its certificate must be
-// of the target's host and signed by the authority.
+// With an authority, the connection to the target uses TLS 1.3: the authority must have signed the
+// target's certificate, which must name the target's host.
 // Connections beyond kRelayConnectionsMax wait until one ends.
 //
 // Threads: it has one thread. Lifetime: the destructor closes all connections and joins the thread.

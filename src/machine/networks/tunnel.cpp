@@ -40,7 +40,7 @@ constexpr int kAnswerSecondsMax = 10;
 constexpr size_t kAnswerBytesMax = 4096;
 constexpr Duration kEndMax = 10s;
 constexpr int kMtuMax = 1420;     // wireguard-go's own, for an underlay of 1500
-constexpr int kHeaderBytes = 60;  // of IPv4, UDP and WireGuard
+constexpr int kHeaderBytes = 60;  // IPv4, UDP and WireGuard
 
 std::string private_key(const std::string& secret, size_t member) {
   return bytes_of(hmac_sha256(secret, "trainyard tunnel 1, member " + std::to_string(member)));
