@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "launch/slurm/answers.hpp"
+#include "launch/slurm/components.hpp"
 #include "launch/slurm/job_comment.hpp"
 
 namespace trainyard::launch {
