@@ -29,8 +29,10 @@ namespace {
 constexpr const char* kProgram = "wireguard-go";
 constexpr const char* kInterface = "eth0";
 constexpr const char* kTable = "trainyard_tunnel";  // the firewall in the host's network namespace
-constexpr const char* kDirectory = "/run/wireguard";  // the directory of its configuration socket
-constexpr const char* kSocket = "/run/wireguard/eth0.sock";
+// The directory of its configuration socket. In images, /var/run is not always a link to /run.
+constexpr const char* kRunDirectory = "/var/run";
+constexpr const char* kDirectory = "/var/run/wireguard";
+constexpr const char* kSocket = "/var/run/wireguard/eth0.sock";
 constexpr size_t kKeyBytes = 32;
 // limit of the start of wireguard-go, which takes a few milliseconds; on a machine that is busier,
 // jobs could not run either
@@ -62,8 +64,8 @@ Result<void> have_own_run_directory() {
   // The socket has the name of the interface, which is eth0 in every namespace.
   if (::unshare(CLONE_NEWNS) != 0 ||
       ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
-      ::mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0700") != 0)
-    return from_errno("making a /run for the tunnel");
+      ::mount("tmpfs", kRunDirectory, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0700") != 0)
+    return from_errno(std::string("making a ") + kRunDirectory + " for the tunnel");
   return os::make_directories(kDirectory, 0700);
 }
 
@@ -80,9 +82,12 @@ Result<os::File> connect_to_it(const os::ProcessIdentity& process, const std::st
     if (!os::is_alive(process) || std::chrono::steady_clock::now() > until) break;
     std::this_thread::sleep_for(kReadyPause);
   }
+  // The first lines recommend the kernel's module, whatever the fault is.
   const auto said = os::read_file(log_file);
+  const auto text = said ? trim(*said) : std::string_view();
+  const auto last = text.substr(text.find_last_of('\n') + 1);
   return unavailable(std::string(kProgram) + " did not start: " +
-                     (said ? to_utf8(shorten(trim(*said), 300)) : std::string("no output")));
+                     (last.empty() ? "no output" : to_utf8(shorten(last, 300))));
 }
 
 Result<void> configure(const os::File& socket, const std::string& text) {
