@@ -23,6 +23,7 @@ from tests.trainyard_server import ROOT, wait_for
 
 PROGRAMS = os.path.join(ROOT, "build", "kubernetes")
 RIGHTS = os.path.join(ROOT, "packaging", "kubernetes", "rbac.yaml")
+KUEUE_RIGHTS = os.path.join(ROOT, "packaging", "kubernetes", "rbac-kueue.yaml")
 NAMESPACE = "trainyard"
 STOP_SECONDS_MAX = 20
 REQUEST_SECONDS_MAX = 30
@@ -43,6 +44,11 @@ rules:
 Object = dict[str, Any]
 
 
+def read_rights(path: str) -> list[Object]:
+    with open(path, encoding="utf-8") as file:
+        return list(yaml.safe_load_all(file))
+
+
 class Refused(Exception):
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"{status}: {text}")
@@ -50,8 +56,11 @@ class Refused(Exception):
 
 
 class Cluster:
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, node_seconds: int = 86400, pod_seconds: int = 300) -> None:
+        """`node_seconds`: without heartbeats, until a node counts as not ready. By default, tests
+        mark lost nodes, as theirs send none. `pod_seconds`: then, until its pods are deleted."""
         self.directory = directory
+        self.node_seconds, self.pod_seconds = node_seconds, pod_seconds
         self.processes: list[subprocess.Popen[bytes]] = []
         self.apiserver: subprocess.Popen[bytes] | None = None
         self.etcd_port, self.peer_port, self.port = free_port(), free_port(), free_port()
@@ -95,8 +104,8 @@ class Cluster:
             f"--root-ca-file={self.at('ca.crt')}",
             "--use-service-account-credentials=false",
             "--leader-elect=false",
-            # The nodes of tests send no heartbeats: tests mark lost nodes.
-            "--node-monitor-grace-period=24h",
+            f"--node-monitor-grace-period={self.node_seconds}s",
+            "--node-monitor-period=1s",
             f"--secure-port={free_port()}",
             "--bind-address=127.0.0.1",
         )
@@ -108,9 +117,8 @@ class Cluster:
             f"--secure-port={free_port()}",
             "--bind-address=127.0.0.1",
         )
-        with open(RIGHTS, encoding="utf-8") as file:
-            for each in yaml.safe_load_all(file):
-                self.create(each)
+        for each in read_rights(RIGHTS):
+            self.create(each)
         return self
 
     def start_apiserver(self) -> None:
@@ -129,6 +137,8 @@ class Cluster:
             f"--audit-policy-file={self.at('audit.yaml')}",
             f"--audit-log-path={self.at('audit.log')}",
             "--allow-privileged=true",
+            f"--default-not-ready-toleration-seconds={self.pod_seconds}",
+            f"--default-unreachable-toleration-seconds={self.pod_seconds}",
             "--service-cluster-ip-range=10.219.80.0/24",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={self.at('accounts.pub')}",

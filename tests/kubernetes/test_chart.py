@@ -16,7 +16,15 @@ import yaml  # type: ignore[import-untyped]
 
 from tests import jobs
 from tests.cluster_jobs import WAIT_FOR_STOP, create, finish, lines, wait_for_line
-from tests.kubernetes.cluster import NAMESPACE, PROGRAMS, RIGHTS, Cluster, Object
+from tests.kubernetes.cluster import (
+    KUEUE_RIGHTS,
+    NAMESPACE,
+    PROGRAMS,
+    RIGHTS,
+    Cluster,
+    Object,
+    read_rights,
+)
 from tests.kubernetes.conftest import IMAGE
 from tests.kubernetes.nodes import Nodes, Pod
 from tests.port_forward import PortForward
@@ -49,6 +57,7 @@ ALL_VALUES = {
         "runtimeClassName": "runc",
         "mounts": {"/srv/a": {"claim": "shared"}, "/srv/b": {"directory": "/mnt/b"}},
     },
+    "kueue": {"enabled": True, "localQueue": "team"},
     "networkPolicy": {"clients": [{"namespaceSelector": {}}]},
 }
 VARIANTS = {
@@ -132,11 +141,13 @@ def test_rights_equal_rbac_yaml() -> None:
     def rules(objects: list[Object], kind: str) -> list[Any]:
         return [each["rules"] for each in of_kind(objects, kind)]
 
-    with open(RIGHTS, encoding="utf-8") as file:
-        written = list(yaml.safe_load_all(file))
+    written = read_rights(RIGHTS)
     objects = rendered("--set", "server.enabled=false")
     for kind in ("Role", "ClusterRole"):
         assert rules(objects, kind) == rules(written, kind)
+    with_kueue = rendered("--set", "server.enabled=false", "--set", "kueue.enabled=true")
+    [expected], [more] = rules(written, "Role"), rules(read_rights(KUEUE_RIGHTS), "Role")
+    assert rules(with_kueue, "Role") == [expected + more]
     assert not of_kind(objects, "StatefulSet") and not of_kind(objects, "Secret")
 
 

@@ -71,7 +71,8 @@ Result<void> read_placement(Table& table, launch::KubernetesPlacement& placement
     placement.tolerations.push_back(TRY(parse_toleration(text).in(table.name("tolerations"))));
   TRY(read_name(table, "priority_class", placement.priority_class));
   TRY(read_name(table, "service_account", placement.service_account));
-  return read_name(table, "runtime_class", placement.runtime_class);
+  TRY(read_name(table, "runtime_class", placement.runtime_class));
+  return read_name(table, "local_queue", placement.local_queue);
 }
 
 Result<void> read_directory(Table& table, const char* key, std::string& into) {

@@ -14,6 +14,8 @@ namespace {
 constexpr int64_t kQuantityMilliMax = int64_t{1} << 60;
 constexpr size_t kContinueBytesMax = 64 << 10;
 constexpr size_t kTaintsMax = 1'000;
+// The versions of Kueue's API in which Workloads have the members that are read here, best first.
+constexpr std::array kKueueVersions = {"v1beta2", "v1beta1"};
 // uids have 36 characters; they are opaque.
 constexpr size_t kUidBytesMax = 128;
 
@@ -172,6 +174,7 @@ std::optional<KubernetesJob> read_object(const Json& item, std::string_view mark
   job.uid = json_text(metadata, "uid");
   job.version = json_text(metadata, "resourceVersion");
   job.seal = json_text(json_member(metadata, "annotations"), kSealAnnotation);
+  job.local_queue = json_text(json_member(metadata, "labels"), kLocalQueueLabel);
   const Json& spec = json_member(item, "spec");
   const int64_t hosts = json_int(spec, "completions");
   if (!is_of(metadata, mark) || !attempt || !is_object_name(job.name) || job.uid.empty() ||
@@ -249,6 +252,28 @@ std::optional<KubernetesUse> read_object(const Json& item, std::string_view mark
   return KubernetesUse{node, requests_of(spec)};
 }
 
+template <>
+std::optional<KubernetesWorkload> read_object(const Json& item, std::string_view) {
+  KubernetesWorkload workload;
+  workload.job_uid =
+      json_text(json_member(json_member(item, "metadata"), "labels"), "kueue.x-k8s.io/job-uid");
+  if (workload.job_uid.empty() || workload.job_uid.size() > kUidBytesMax) return {};
+  const Json& status = json_member(item, "status");
+  // The condition stays, as False, when the Workload is admitted again.
+  const Json& evicted = condition_of(status, "Evicted");
+  workload.evicted = evicted.is_object();
+  workload.deactivated = json_member(json_member(item, "spec"), "active") == Json(false);
+  if (workload.evicted) {
+    workload.reason = reason_and_message(evicted);
+    return workload;
+  }
+  for (const char* type : {"QuotaReserved", "Admitted"})
+    if (const Json& found = condition_of(status, type);
+        workload.reason.empty() && json_text(found, "status") == "False")
+      workload.reason = reason_and_message(found);
+  return workload;
+}
+
 template <class T>
 Result<KubernetesIdentity> read_identity(const Json& object) {
   const Json& metadata = json_member(object, "metadata");
@@ -288,6 +313,7 @@ TRAINYARD_READ(KubernetesJob)
 TRAINYARD_READ(KubernetesPod)
 TRAINYARD_READ(KubernetesNode)
 TRAINYARD_READ(KubernetesUse)
+TRAINYARD_READ(KubernetesWorkload)
 #undef TRAINYARD_READ
 
 void add_amounts(KubernetesAmounts& sum, const KubernetesAmounts& more) {
@@ -300,6 +326,17 @@ void raise_to(KubernetesAmounts& largest, const KubernetesAmounts& other) {
   largest.cpus_milli = std::max(largest.cpus_milli, other.cpus_milli);
   largest.memory_bytes = std::max(largest.memory_bytes, other.memory_bytes);
   largest.gpus = std::max(largest.gpus, other.gpus);
+}
+
+Result<std::string> read_kueue_version(std::string_view body) {
+  const Json json = TRY(parse_json(body).in("reading the versions of Kueue's API"));
+  if (!json_member(json, "versions").is_array())
+    return corrupt("the answer of Kubernetes has no versions of Kueue's API");
+  for (const char* known : kKueueVersions)
+    for (const Json& version : json_list(json, "versions"))
+      if (json_text(version, "version") == known) return std::string(known);
+  return not_found(std::string("the cluster's Kueue serves neither version ") + kKueueVersions[0] +
+                   " nor " + kKueueVersions[1] + " of its API: use Kueue 0.11 to 0.15");
 }
 
 Result<KubernetesJob> read_job_answer(std::string_view body, std::string_view mark) {

@@ -53,9 +53,15 @@ template <>
 std::optional<KubernetesNode> read_object(const Json& object, std::string_view mark);
 template <>
 std::optional<KubernetesUse> read_object(const Json& object, std::string_view mark);
+template <>
+std::optional<KubernetesWorkload> read_object(const Json& object, std::string_view mark);
 // Returns the identity of an object of type T. Errors: corrupt.
 template <class T>
 Result<KubernetesIdentity> read_identity(const Json& object);
+
+// Returns the version of Kueue's API to use, from the API server's description of Kueue's group.
+// Errors: corrupt; not_found (none that is known here).
+Result<std::string> read_kueue_version(std::string_view body);
 
 // Reads the answer to a request that creates, changes or deletes a Job. Errors: corrupt, also for a
 // Job that is not this server's.

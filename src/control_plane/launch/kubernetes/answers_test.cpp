@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "os/files.hpp"
 
 namespace trainyard::launch {
@@ -39,6 +41,26 @@ TEST(KubernetesAnswers, ReadsTheJobsOfTheServer) {
   const auto others = read_page<KubernetesJob>(recorded_answer("jobs.json"), "another");
   ASSERT_TRUE(others);
   EXPECT_TRUE(others->objects.empty());
+}
+
+TEST(KubernetesAnswers, ReadsWhyKueueDoesNotAdmitOrHasEvictedAJob) {
+  // Recorded from Kueue 0.15.0, with a part of the spec only.
+  const auto page = read_page<KubernetesWorkload>(recorded_answer("workloads.json"), "3fa91c");
+  ASSERT_TRUE(page) << page.error().message;
+  const auto workloads = contents(*page);
+  ASSERT_EQ(workloads.size(), 3u);
+  const auto& [admitted, pending, evicted] = std::tie(workloads[0], workloads[1], workloads[2]);
+  EXPECT_EQ(admitted.job_uid, "2e661b04-64b9-4390-86c7-277cdd88f691");
+  EXPECT_EQ(admitted.reason, "");
+  EXPECT_FALSE(admitted.evicted || admitted.deactivated);
+  EXPECT_EQ(pending.reason,
+            "Pending: couldn't assign flavors to pod set main: insufficient unused quota for cpu "
+            "in flavor default, 1 more needed");
+  EXPECT_FALSE(pending.evicted);
+  EXPECT_TRUE(evicted.evicted);
+  EXPECT_FALSE(evicted.deactivated);
+  EXPECT_TRUE(evicted.reason.starts_with("Preempted: Preempted to accommodate a workload"))
+      << evicted.reason;
 }
 
 TEST(KubernetesAnswers, ReadsPodsWithKubernetesMessages) {

@@ -13,7 +13,8 @@ KubernetesView::KubernetesView(std::unique_ptr<Kubernetes> kubernetes, const std
       jobs_(*kubernetes_, mark, clock, random, reports_of(KubernetesResource::jobs)),
       pods_(*kubernetes_, mark, clock, random, reports_of(KubernetesResource::pods)),
       nodes_(*kubernetes_, mark, clock, random, reports_of(KubernetesResource::nodes)),
-      others_(*kubernetes_, mark, clock, random, reports_of(KubernetesResource::others)) {}
+      others_(*kubernetes_, mark, clock, random, reports_of(KubernetesResource::others)),
+      workloads_(*kubernetes_, mark, clock, random, reports_of(KubernetesResource::workloads)) {}
 
 KubernetesView::~KubernetesView() {
   kubernetes_->stop();
@@ -21,22 +22,28 @@ KubernetesView::~KubernetesView() {
   pods_.stop();
   nodes_.stop();
   others_.stop();
+  workloads_.stop();
 }
 
-Result<void> KubernetesView::begin() {
+Result<void> KubernetesView::begin(bool with_kueue) {
+  with_kueue_ = with_kueue;
+  if (with_kueue) TRY(kubernetes_->find_kueue());
   TRY(jobs_.read_first());
   TRY(pods_.read_first());
   TRY(nodes_.read_first());
   TRY(others_.read_first());
+  if (with_kueue) TRY(workloads_.read_first());
   if (own_threads_) {
     {
       const MutexLock lock(mutex_);
       conditions_ = {};
+      conditions_[size_t(KubernetesResource::workloads)].watched = !with_kueue;
     }
     jobs_.start();
     pods_.start();
     nodes_.start();
     others_.start();
+    if (with_kueue) workloads_.start();
   } else {
     refresh();
   }
@@ -58,6 +65,7 @@ void KubernetesView::refresh() {
   (void)pods_.refresh();
   (void)nodes_.refresh();
   (void)others_.refresh();
+  if (with_kueue_) (void)workloads_.refresh();
 }
 
 std::vector<KubernetesPod> KubernetesView::take_vanished() {
@@ -98,16 +106,16 @@ Result<KubernetesJob> KubernetesView::create_job(const Json& job) {
   return created;
 }
 
-Result<void> KubernetesView::resume_job(const std::string& name) {
+Result<void> KubernetesView::submit_job(const std::string& name, const std::string& local_queue) {
   jobs_.with([&](WatchedJobs& jobs) { jobs.begin_write(name); });
-  const auto resumed = kubernetes_->resume_job(name);
+  const auto submitted = kubernetes_->submit_job(name, local_queue);
   jobs_.change([&](WatchedJobs& jobs) {
-    if (resumed)
-      jobs.end_write(*resumed);
+    if (submitted)
+      jobs.end_write(*submitted);
     else
       jobs.cancel_write();
   });
-  return resumed ? Result<void>() : Result<void>(resumed.error());
+  return submitted ? Result<void>() : Result<void>(submitted.error());
 }
 
 Result<void> KubernetesView::delete_job(const std::string& name, const std::string& uid) {

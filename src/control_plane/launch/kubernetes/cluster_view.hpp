@@ -1,5 +1,5 @@
-// KubernetesView shows the Jobs and pods of this server, the nodes, and what others use of them, as
-// watches of the API server report them. No request is made to read it.
+// KubernetesView shows the Jobs and pods of this server, the nodes, what others use of them, and
+// Kueue's Workloads, as watches of the API server report them. No request is made to read it.
 //
 // It shows the changes that this server makes itself as soon as they are answered, although their
 // events arrive later (WatchedJobs). While the API server does not answer, it shows what was last
@@ -29,6 +29,7 @@ class KubernetesView {
   using Jobs = WatchedJobs::Objects;
   using Pods = WatchedPods::Objects;
   using Nodes = WatchedObjects<KubernetesNode>::Objects;
+  using Workloads = WatchedObjects<KubernetesWorkload>::Objects;
 
   // An API server accepts a watch as quickly as a list, or denies it. begin() does not wait longer.
   static constexpr Duration kFirstWatchMax = 10s;
@@ -40,8 +41,9 @@ class KubernetesView {
   ~KubernetesView();
   KubernetesView(const KubernetesView&) = delete;
 
-  // Lists everything, and begins to watch.
-  Result<void> begin();
+  // Lists everything, and begins to watch. `with_kueue`: Workloads too, of which there are none
+  // otherwise.
+  Result<void> begin(bool with_kueue = false);
   // Queries the API server, if there are no threads.
   void refresh();
 
@@ -50,6 +52,7 @@ class KubernetesView {
   std::shared_ptr<const Jobs> jobs() { return jobs_.objects(); }
   std::shared_ptr<const Pods> pods() { return pods_.objects(); }
   std::shared_ptr<const Nodes> nodes() { return nodes_.objects(); }
+  std::shared_ptr<const Workloads> workloads() { return workloads_.objects(); }
   // Returns the preempted pods that have vanished since the last call.
   std::vector<KubernetesPod> take_vanished();
   // Returns the sum of the requests of others' pods on each node.
@@ -64,7 +67,7 @@ class KubernetesView {
   Result<std::string> why_no_pods(const std::string& job) { return kubernetes_->why_no_pods(job); }
   Result<KubernetesJob> create_job(const Json& job);
   Result<void> apply(const Json& object) { return kubernetes_->apply(object); }
-  Result<void> resume_job(const std::string& name);
+  Result<void> submit_job(const std::string& name, const std::string& local_queue);
   Result<void> delete_job(const std::string& name, const std::string& uid);
 
  private:
@@ -79,15 +82,17 @@ class KubernetesView {
 
   const std::unique_ptr<Kubernetes> kubernetes_;
   const bool own_threads_;
+  bool with_kueue_ = false;  // set by begin()
   Mutex mutex_;
   ConditionVariable noted_;
-  std::array<Condition, 4> conditions_ GUARDED_BY(mutex_);  // by resource
-  Mutex change_mutex_;                                      // held while on_change's function runs
+  std::array<Condition, kKubernetesResources> conditions_ GUARDED_BY(mutex_);  // by resource
+  Mutex change_mutex_;  // held while on_change's function runs
   std::function<void()> changed_ GUARDED_BY(change_mutex_);
   ResourceWatch<WatchedJobs> jobs_;
   ResourceWatch<WatchedPods> pods_;
   ResourceWatch<WatchedObjects<KubernetesNode>> nodes_;
   ResourceWatch<WatchedObjects<KubernetesUse>> others_;
+  ResourceWatch<WatchedObjects<KubernetesWorkload>> workloads_;
   std::map<std::string, KubernetesAmounts> used_;  // the sums
   std::optional<uint64_t> added_;                  // the generation of others_ that was added
 };

@@ -81,7 +81,7 @@ TEST_F(KubernetesViewTest, WakesTheCallerAtAnEvent) {
   ASSERT_TRUE(begin());
   const auto created = view_->create_job(new_job());
   ASSERT_TRUE(created) << created.error().message;
-  ASSERT_TRUE(view_->resume_job(created->name));
+  ASSERT_TRUE(view_->submit_job(created->name, ""));
   ASSERT_TRUE(wait_for([&] { return view_->pods()->size() == 2; }));
   cluster_.change([&] { cluster_.end_host({1, 1}, 1, "OOMKilled"); });
   ASSERT_TRUE(wait_for([&] {
@@ -98,7 +98,7 @@ TEST_F(KubernetesViewTest, ShowsItsOwnWritesAtOnce) {
   const std::string name = created->name;
   ASSERT_TRUE(view_->jobs()->contains(name));
   EXPECT_TRUE(view_->jobs()->at(name).suspended);
-  ASSERT_TRUE(view_->resume_job(name));
+  ASSERT_TRUE(view_->submit_job(name, ""));
   EXPECT_FALSE(view_->jobs()->at(name).suspended);
   ASSERT_TRUE(view_->delete_job(name, created->uid));
   EXPECT_FALSE(view_->jobs()->contains(name));

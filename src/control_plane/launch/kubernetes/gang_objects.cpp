@@ -196,7 +196,7 @@ Result<Json> secret_data(const std::vector<HostOrder>& orders) {
 
 void override_by(KubernetesPlacement& placement, const KubernetesPlacement& other) {
   for (auto member : {&KubernetesPlacement::priority_class, &KubernetesPlacement::service_account,
-                      &KubernetesPlacement::runtime_class})
+                      &KubernetesPlacement::runtime_class, &KubernetesPlacement::local_queue})
     if (!(other.*member).empty()) placement.*member = other.*member;
   if (!other.node_selector.empty()) placement.node_selector = other.node_selector;
   if (!other.tolerations.empty()) placement.tolerations = other.tolerations;

@@ -2,8 +2,9 @@
 // Service that gives the pods names, a Secret with the hosts' orders, and a NetworkPolicy.
 //
 // All have the gang's name. The Job owns the others, so that Kubernetes deletes them with it.
-// The Job is created suspended, and has no pods until it is resumed. Its pods may run only on the
-// nodes that the scheduler chose. A pod that ends is not replaced.
+// The Job is created suspended, and has no pods until it is resumed, which Kueue does for a Job
+// with the label of a LocalQueue. The label is added last of all (Kubernetes::submit_job()). The
+// pods may run only on the nodes that the scheduler chose. A pod that ends is not replaced.
 //
 // The pod of host k runs trainyard-pod-host of the image with the order in the Secret's key k. This
 // program prepares the host's network within the pod, reaches the gang's other pods by the names
@@ -46,6 +47,7 @@ struct KubernetesPlacement {
   std::string priority_class = {};
   std::string service_account = {};
   std::string runtime_class = {};
+  std::string local_queue = {};  // of Kueue, which then starts the pods
   bool operator==(const KubernetesPlacement&) const = default;
 };
 

@@ -148,12 +148,16 @@ TEST(GangObjects, UseThePlacementsOfQueueAndInstanceType) {
   settings.placement.node_selector = {{"pool", "small"}};
   settings.placement.tolerations = {{"dedicated", "training", "NoSchedule"}};
   settings.of_queues["urgent"].priority_class = "high";
+  settings.of_queues["urgent"].local_queue = "team";
   settings.of_instance_types["ml.c5.large"].node_selector = {{"pool", "large"}};
   Gang gang = pods_on({"n1"});
   gang.queue = "urgent";
   gang.instance_type = "ml.c5.large";
   gang.run_time_max = 90min;
-  const Json pod = planned(gang, settings).job["spec"]["template"]["spec"];
+  const Json job = planned(gang, settings).job;
+  EXPECT_EQ(placement_of(settings, gang.queue, gang.instance_type).local_queue, "team");
+  EXPECT_FALSE(job["metadata"]["labels"].contains(kLocalQueueLabel)) << "it is submitted later";
+  const Json& pod = job["spec"]["template"]["spec"];
   EXPECT_EQ(pod["nodeSelector"], Json({{"pool", "large"}}));
   EXPECT_EQ(pod["priorityClassName"], "high");
   EXPECT_EQ(pod["tolerations"], Json::parse(R"([{"key":"dedicated","value":"training",

@@ -1,6 +1,7 @@
 // Kubernetes is the launcher's interface to a Kubernetes cluster: it lists and watches the Jobs and
 // pods of this server, the nodes and the pods of others there, and creates and deletes a gang's
-// objects. rest.hpp implements it, and memory_kubernetes.hpp for tests.
+// objects. rest.hpp implements it, and memory_kubernetes.hpp for tests. If the cluster has Kueue,
+// which admits Jobs by quotas, its Workloads are watched too.
 //
 // Lists and watches are passed as the API server sends them; answers.hpp and watch_events.hpp
 // decode them.
@@ -48,6 +49,7 @@ inline constexpr const char* kKubernetesFailed = "Failed";
 inline constexpr const char* kServerLabel = "trainyard/server";    // the mark of the server
 inline constexpr const char* kAttemptLabel = "trainyard/attempt";  // "j17a1"
 inline constexpr const char* kSealAnnotation = "trainyard/seal";   // the encrypted token
+inline constexpr const char* kLocalQueueLabel = "kueue.x-k8s.io/queue-name";  // read by Kueue
 
 // The resource of NVIDIA's device plugin.
 inline constexpr const char* kGpuResource = "nvidia.com/gpu";
@@ -67,6 +69,7 @@ struct KubernetesJob {
   domain::AttemptId attempt;
   uint32_t hosts = 0;
   std::string seal;
+  std::string local_queue;  // the LocalQueue of Kueue that it was submitted to; "": none
   bool suspended = false;
   bool deleting = false;  // it was deleted, and its pods are ending
   bool ended = false;     // complete or failed
@@ -114,13 +117,26 @@ struct KubernetesUse {
   bool operator==(const KubernetesUse&) const = default;
 };
 
+// A Workload of Kueue, which stands for a Job in a LocalQueue.
+struct KubernetesWorkload {
+  std::string job_uid;
+  bool evicted = false;      // Kueue has ended its pods, and may admit it again
+  bool deactivated = false;  // an administrator, or a limit of Kueue, has stopped it for good
+  // Why it is not admitted, or was evicted: "Pending: insufficient unused quota for cpu"; "":
+  // unknown, or it is admitted.
+  std::string reason;
+  bool operator==(const KubernetesWorkload&) const = default;
+};
+
 // Names what is listed and watched. Each resource has a type of objects.
 enum class KubernetesResource {
-  jobs,    // KubernetesJob: of this server
-  pods,    // KubernetesPod: of such Jobs
-  nodes,   // KubernetesNode: all
-  others,  // KubernetesUse: the pods of all namespaces, except this server's
+  jobs,       // KubernetesJob: of this server
+  pods,       // KubernetesPod: of such Jobs
+  nodes,      // KubernetesNode: all
+  others,     // KubernetesUse: the pods of all namespaces, except this server's
+  workloads,  // KubernetesWorkload: of all Jobs in the namespace, if Kueue is used
 };
+inline constexpr size_t kKubernetesResources = 5;
 
 template <class T>
 inline constexpr KubernetesResource kResourceOf = KubernetesResource::others;
@@ -130,6 +146,8 @@ template <>
 inline constexpr KubernetesResource kResourceOf<KubernetesPod> = KubernetesResource::pods;
 template <>
 inline constexpr KubernetesResource kResourceOf<KubernetesNode> = KubernetesResource::nodes;
+template <>
+inline constexpr KubernetesResource kResourceOf<KubernetesWorkload> = KubernetesResource::workloads;
 
 // Requests the changes of a resource.
 struct KubernetesWatch {
@@ -143,6 +161,9 @@ struct KubernetesWatch {
 class Kubernetes {
  public:
   virtual ~Kubernetes() = default;
+  // Finds the version of Kueue's API, which list() and watch() of Workloads need. Errors:
+  // not_found, when the cluster has no Kueue.
+  virtual Result<void> find_kueue() = 0;
   // Returns one page of the list. `page` is the token in the page before it; "": the first one,
   // which shows all that was written before the request.
   virtual Result<std::string> list(KubernetesResource resource, const std::string& page) = 0;
@@ -160,8 +181,10 @@ class Kubernetes {
   virtual Result<KubernetesJob> create_job(const Json& job) = 0;
   // Creates or replaces a Secret, Service or NetworkPolicy.
   virtual Result<void> apply(const Json& object) = 0;
-  // Lets the pods of a suspended Job be created. Returns the changed Job.
-  virtual Result<KubernetesJob> resume_job(const std::string& name) = 0;
+  // Lets the pods of a suspended Job be created: now, or when Kueue admits it in the LocalQueue.
+  // `local_queue`: "": none. Returns the changed Job.
+  virtual Result<KubernetesJob> submit_job(const std::string& name,
+                                           const std::string& local_queue) = 0;
   // Deletes the Job with its pods and the objects that it owns; they no longer exist when the Job
   // does not. Returns the Job, whose pods end; nullopt: no Job with this name and uid exists.
   virtual Result<std::optional<KubernetesJob>> delete_job(const std::string& name,

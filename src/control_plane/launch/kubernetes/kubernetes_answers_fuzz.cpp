@@ -37,6 +37,11 @@ void read_lists(std::string_view text) {
   if (const auto uses = read_page<KubernetesUse>(text, "3fa91c"))
     for (const auto& [name, use] : uses->objects)
       CHECK(are_natural(use.amounts), "amounts are not negative");
+  if (const auto workloads = read_page<KubernetesWorkload>(text, "3fa91c"))
+    for (const auto& [name, workload] : workloads->objects) {
+      CHECK(!workload.job_uid.empty(), "the Workload is of a Job");
+      CHECK(workload.reason.size() <= 3 * kKubernetesTextBytesMax, "the reason has its limits");
+    }
 }
 
 }  // namespace
@@ -47,6 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)read_job_answer(text, "3fa91c");
   if (const auto event = read_latest_event(text))
     CHECK(event->size() <= 3 * kKubernetesTextBytesMax, "a reason and a message have their limits");
+  if (const auto version = read_kueue_version(text))
+    CHECK(version->starts_with("v1beta"), "the version is a known one");
   CHECK(check_kubernetes_answer(200, text), "status 200 is accepted");
   for (const int status : {400, 401, 403, 404, 409, 422, 429, 500})
     CHECK(!check_kubernetes_answer(status, text), "an error status is rejected");

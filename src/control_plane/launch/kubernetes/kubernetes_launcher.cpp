@@ -56,11 +56,25 @@ std::string describe(const KubernetesPod& pod, const std::vector<KubernetesNode>
   return text;
 }
 
-std::string describe(const KubernetesJob& job, const std::string& no_pods_reason) {
+bool has_left_queue(const KubernetesWorkload* workload) {
+  return workload && (workload->evicted || workload->deactivated);
+}
+
+// Returns true if the Job has been submitted: its pods may exist, or it waits for Kueue.
+bool is_submitted(const KubernetesJob& job) { return !job.suspended || !job.local_queue.empty(); }
+
+std::string describe(const KubernetesJob& job, const KubernetesWorkload* workload,
+                     const std::string& no_pods_reason) {
   std::string text = "Kubernetes Job " + job.name;
   if (job.deleting) return text + " was deleted";
   if (!job.reason.empty()) return text + " has failed (" + job.reason + ")";
   if (job.ended) return text + " has ended";
+  const std::string reason =
+      workload && !workload->reason.empty() ? " (" + workload->reason + ")" : "";
+  if (has_left_queue(workload))
+    return text + (workload->deactivated ? " was deactivated in" : " was evicted from") +
+           " Kueue's LocalQueue " + job.local_queue + reason;
+  if (job.suspended) return text + " waits in Kueue's LocalQueue " + job.local_queue + reason;
   return text + " has no pod for it" + (no_pods_reason.empty() ? "" : " (" + no_pods_reason + ")");
 }
 
@@ -82,7 +96,8 @@ class KubernetesLauncher final : public Launcher {
               threads == KubernetesThreads::own) {}
 
   Result<void> begin() {
-    TRY(view_.begin());
+    TRY(view_.begin(std::ranges::any_of(
+        placements_, [](const auto& placement) { return !placement.local_queue.empty(); })));
     look();
     // Only labels are checked, since taints change often.
     for (const auto& placement : placements_)
@@ -120,7 +135,7 @@ class KubernetesLauncher final : public Launcher {
     for (const auto& [attempt, own] : gangs_) {
       if (own.job.deleting || !is_started(own)) continue;
       const auto missing = missing_.find(own.job.uid);
-      for (Agent& agent : agents_of(own.job, own.token, pods_of(attempt), nodes_,
+      for (Agent& agent : agents_of(own.job, own.token, pods_of(attempt), nodes_, workload_of(own),
                                     missing == missing_.end() ? "" : missing->second.why)) {
         if (const auto reason = preempted_.find({attempt, agent.host});
             reason != preempted_.end()) {
@@ -147,7 +162,7 @@ class KubernetesLauncher final : public Launcher {
     std::optional<std::string> begun;  // the uid of the Job of a start that was interrupted
     if (const OwnGang* known = find(gang.attempt)) {
       TRY(check_same(*known, gang));
-      if (!known->job.suspended) return {};
+      if (is_submitted(known->job)) return {};
       begun = known->job.uid;
     }
     if (auto started = start(gang, begun); !started) {
@@ -186,6 +201,11 @@ class KubernetesLauncher final : public Launcher {
       nodes_.clear();
       for (const auto& [name, node] : *seen_nodes_) nodes_.push_back(node);
     }
+    if (auto workloads = view_.workloads(); workloads != workloads_) {
+      workloads_ = std::move(workloads);
+      workload_of_.clear();
+      for (const auto& [name, workload] : *workloads_) workload_of_[workload.job_uid] = &workload;
+    }
   }
 
   void take_jobs() {
@@ -196,7 +216,7 @@ class KubernetesLauncher final : public Launcher {
       // Another server may have the same mark, but it has another key.
       const auto token = token_of(job, former);
       if (!token) continue;
-      if (job.suspended) suspended.insert(job.uid);
+      if (!is_submitted(job)) suspended.insert(job.uid);
       gangs_.insert_or_assign(job.attempt, OwnGang{job, *token});
     }
     std::erase_if(interrupted_, [&](const auto& each) { return !suspended.contains(each.first); });
@@ -226,6 +246,11 @@ class KubernetesLauncher final : public Launcher {
     static const std::vector<const KubernetesPod*> kNone;
     const auto found = pods_of_.find(attempt);
     return found == pods_of_.end() ? kNone : found->second;
+  }
+
+  const KubernetesWorkload* workload_of(const OwnGang& own) const {
+    const auto found = workload_of_.find(own.job.uid);
+    return found == workload_of_.end() ? nullptr : found->second;
   }
 
   bool lacks_pods(const KubernetesJob& job) const {
@@ -261,7 +286,7 @@ class KubernetesLauncher final : public Launcher {
   // Leaves out an interrupted start, which ensure() completes. An abandoned one is listed, so that
   // control removes it.
   bool is_started(const OwnGang& own) {
-    if (!own.job.suspended) return true;
+    if (is_submitted(own.job)) return true;
     const auto now = clock_.monotonic();
     return now - interrupted_.try_emplace(own.job.uid, now).first->second > kInterruptedMax;
   }
@@ -293,7 +318,8 @@ class KubernetesLauncher final : public Launcher {
       set_owner(*owned, objects.name, uid);
       TRY(view_.apply(*owned));
     }
-    TRY(view_.resume_job(objects.name));
+    TRY(view_.submit_job(objects.name,
+                         placement_of(settings_.jobs, gang.queue, gang.instance_type).local_queue));
     log(Level::info, "launch", "created in Kubernetes",
         {{"attempt", gang.attempt.text()}, {"job", objects.name}});
     return {};
@@ -307,8 +333,10 @@ class KubernetesLauncher final : public Launcher {
   std::shared_ptr<const KubernetesView::Jobs> jobs_;
   std::shared_ptr<const KubernetesView::Pods> pods_;
   std::shared_ptr<const KubernetesView::Nodes> seen_nodes_;
+  std::shared_ptr<const KubernetesView::Workloads> workloads_;
   std::map<domain::AttemptId, OwnGang> gangs_;
   std::map<domain::AttemptId, std::vector<const KubernetesPod*>> pods_of_;  // the same pods
+  std::map<std::string, const KubernetesWorkload*> workload_of_;  // the same, by their Job's uid
   std::vector<KubernetesNode> nodes_;
   struct Missing {
     std::chrono::nanoseconds since;                   // when a host had no pod first
@@ -360,6 +388,7 @@ std::vector<KubernetesPlacement> placements_of(const KubernetesJobSettings& sett
 std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
                              const std::vector<const KubernetesPod*>& pods,
                              const std::vector<KubernetesNode>& nodes,
+                             const KubernetesWorkload* workload,
                              const std::string& no_pods_reason) {
   std::vector<const KubernetesPod*> of_hosts(job.hosts);
   for (const KubernetesPod* pod : pods)
@@ -373,10 +402,19 @@ std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
     const KubernetesPod* pod = of_hosts[host];
     Agent agent{job.attempt, token, host, false};
     const bool is_counted = job.ended || job.ended_hosts.contains(host);
-    agent.alive = !job.suspended && !(is_counted && !is_behind(pod)) &&
-                  !(pod && (has_ended(*pod) || is_lost(*pod, nodes)));
+    // Without a count, a deleted pod in a LocalQueue may have been evicted: its Workload tells,
+    // which has a watch of its own.
+    const bool may_be_evicted = pod && pod->deleting && !is_counted && !job.local_queue.empty() &&
+                                !has_left_queue(workload);
+    const bool is_dead = pod ? (has_ended(*pod) && !may_be_evicted) || is_lost(*pod, nodes)
+                             : has_left_queue(workload);
+    agent.alive = is_submitted(job) && !(is_counted && !is_behind(pod)) && !is_dead;
     if (!agent.alive || pod == nullptr || pod->phase != "Running")
-      agent.note = pod ? describe(*pod, nodes) : describe(job, no_pods_reason);
+      agent.note = pod ? describe(*pod, nodes) : describe(job, workload, no_pods_reason);
+    if (has_left_queue(workload) && !job.ended) {
+      agent.note = describe(job, workload, "");
+      agent.preempted = !workload->deactivated;
+    }
     if (agent.alive && pending.empty()) pending = agent.note;
     agents.push_back(std::move(agent));
   }

@@ -3,10 +3,14 @@
 //
 // The Job has everything that the launcher knows about a gang: labels identify the attempt, and an
 // annotation has its encrypted token. So a restarted server finds every agent again. The Job is
-// created suspended, then its Secret and Service, then it is resumed: an interrupted start leaves a
-// suspended Job without pods, which ensure() completes. An agent counts as alive from the creation
-// of the Job until its pod ends, even while the pod is pending. A removed Job exists until all its
-// pods have ended; until then its attempt is not started again.
+// created suspended, then its Secret and Service, then it is submitted: an interrupted start leaves
+// a suspended Job without pods, which ensure() completes. An agent counts as alive from the
+// creation of the Job until its pod ends, even while the pod is pending. A removed Job exists until
+// all its pods have ended; until then its attempt is not started again.
+//
+// A submitted Job runs at once, or when Kueue admits it, if its placement has a LocalQueue. A Job
+// that Kueue evicts counts as preempted: control removes it, and starts another attempt, which
+// waits in the same LocalQueue. Kueue would admit the same Job again, and run the attempt twice.
 //
 // No request is made for a look: watches keep a copy of Jobs, pods and nodes (cluster_view.hpp),
 // and call on_change()'s function within milliseconds of a change. The launcher's own changes are
@@ -63,10 +67,12 @@ std::vector<Machine> machines_of(const std::vector<KubernetesNode>& nodes,
 std::vector<KubernetesPlacement> placements_of(const KubernetesJobSettings& settings);
 
 // Returns the agents of one gang, with Kubernetes' messages about those that do not run.
-// `no_pods_reason`: why Kubernetes does not create pods; "": unknown. Pure.
+// `workload`: the Job's; nullptr: it has none. `no_pods_reason`: why Kubernetes does not create
+// pods;
+// "": unknown. Pure.
 std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
                              const std::vector<const KubernetesPod*>& pods,
                              const std::vector<KubernetesNode>& nodes,
-                             const std::string& no_pods_reason);
+                             const KubernetesWorkload* workload, const std::string& no_pods_reason);
 
 }  // namespace trainyard::launch

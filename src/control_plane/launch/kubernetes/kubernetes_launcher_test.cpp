@@ -246,9 +246,123 @@ TEST_F(KubernetesLauncherTest, MakesNoRequestForALook) {
     EXPECT_TRUE((*launcher)->ensure(gang_of(2)));
     (void)(*launcher)->machines();
   }
-  cluster_.change([&] { EXPECT_EQ(cluster_.lists, (std::array<int, 4>{1, 1, 1, 1})); });
+  cluster_.change([&] {
+    EXPECT_EQ(cluster_.lists, (std::array<int, kKubernetesResources>{1, 1, 1, 1, 0}))
+        << "without Kueue";
+  });
   ASSERT_TRUE((*launcher)->remove({1, 1}));
   EXPECT_TRUE((*launcher)->list().empty());
+}
+
+// A cluster with Kueue, whose LocalQueue "team" gets all jobs.
+class KueueTest : public KubernetesLauncherTest {
+ protected:
+  KueueTest() {
+    settings_.jobs.placement.local_queue = "team";
+    cluster_.has_kueue = true;
+  }
+  KubernetesJob& job() { return cluster_.jobs.begin()->second; }
+  KubernetesWorkload& workload() { return cluster_.workloads["job-of-j1a1"]; }
+  // Does what Kueue does when it has read a submitted Job.
+  void make_workload(const std::string& reason) { workload() = {job().uid, false, false, reason}; }
+  // Shows that the Job runs.
+  std::unique_ptr<Launcher> with_running_gang() {
+    auto launcher = server();
+    EXPECT_TRUE(launcher->ensure(gang_of(2)));
+    make_workload("");
+    cluster_.resume(job());
+    EXPECT_EQ(note_of(*launcher, 1), "alive: ");
+    return launcher;
+  }
+};
+
+TEST_F(KueueTest, AJobWaitsUntilKueueAdmitsIt) {
+  const auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang_of(2)));
+  EXPECT_EQ(job().local_queue, "team");
+  EXPECT_TRUE(job().suspended) << "Kueue resumes it";
+  const std::string waits =
+      "alive: Kubernetes Job trainyard-3fa91c-j1a1 waits in Kueue's "
+      "LocalQueue team";
+  EXPECT_EQ(note_of(*launcher, 0), waits);
+  make_workload("Pending: insufficient unused quota for cpu");
+  EXPECT_EQ(note_of(*launcher, 1), waits + " (Pending: insufficient unused quota for cpu)");
+  ASSERT_TRUE(launcher->ensure(gang_of(2)));
+  clock_.advance(1h);
+  EXPECT_EQ(server()->list().size(), 2u) << "a restarted server finds it";
+  EXPECT_TRUE(job().suspended);
+  workload().reason = "";
+  cluster_.resume(job());
+  EXPECT_EQ(note_of(*launcher, 0), "alive: ");
+  ASSERT_TRUE(launcher->remove({1, 1}));
+  EXPECT_TRUE(cluster_.jobs.empty());
+}
+
+TEST_F(KueueTest, AnEvictedJobIsPreempted) {
+  const auto launcher = with_running_gang();
+  workload().evicted = true;
+  workload().reason = "Preempted: by a workload of higher priority";
+  const std::string note =
+      "Kubernetes Job trainyard-3fa91c-j1a1 was evicted from Kueue's "
+      "LocalQueue team (Preempted: by a workload of higher priority)";
+  for (const Agent& agent : launcher->list())
+    EXPECT_TRUE(agent.alive && agent.preempted && agent.note == note)
+        << "its pods end: " << agent.note;
+  job().suspended = true;
+  cluster_.pods.clear();
+  for (const Agent& agent : launcher->list())
+    EXPECT_TRUE(!agent.alive && agent.preempted && agent.note == note) << agent.note;
+  cluster_.resume(job());
+  for (const Agent& agent : server()->list())
+    EXPECT_TRUE(agent.preempted) << "Kueue has admitted it again, without the server";
+}
+
+TEST_F(KueueTest, ADeactivatedJobIsNotStartedAgain) {
+  const auto launcher = with_running_gang();
+  workload() = {job().uid, true, true, "Deactivated: The workload is deactivated"};
+  job().suspended = true;
+  cluster_.pods.clear();
+  const auto agents = launcher->list();
+  ASSERT_EQ(agents.size(), 2u);
+  EXPECT_FALSE(agents[0].alive || agents[0].preempted);
+  EXPECT_EQ(agents[0].note,
+            "Kubernetes Job trainyard-3fa91c-j1a1 was deactivated in Kueue's LocalQueue team "
+            "(Deactivated: The workload is deactivated)");
+}
+
+TEST_F(KueueTest, ADeletedPodIsLostWhenItsJobHasCountedIt) {
+  const auto launcher = with_running_gang();
+  pod_of(1).deleting = true;
+  cluster_.end_host({1, 1}, 1, "Error, exit code 143");
+  EXPECT_EQ(note_of(*launcher, 1).substr(0, 5), "alive") << "it may have been evicted";
+  job().ended_hosts = {1};
+  EXPECT_EQ(note_of(*launcher, 1).substr(0, 4), "dead");
+  EXPECT_FALSE(launcher->list().at(1).preempted);
+}
+
+TEST_F(KueueTest, APodThatFailsItselfIsLostAtOnce) {
+  const auto launcher = with_running_gang();
+  cluster_.end_host({1, 1}, 1, "OOMKilled, exit code 137");
+  EXPECT_EQ(note_of(*launcher, 1),
+            "dead: Kubernetes pod trainyard-3fa91c-j1a1-1-x is Failed (OOMKilled, exit code 137)");
+  EXPECT_FALSE(launcher->list().at(1).preempted);
+}
+
+TEST_F(KueueTest, AnInterruptedSubmissionIsContinued) {
+  cluster_.after_create = [](const KubernetesJob&) -> Result<void> { throw Kind::internal; };
+  EXPECT_THROW((void)server()->ensure(gang_of(1)), Kind);
+  cluster_.after_create = nullptr;
+  EXPECT_EQ(job().local_queue, "") << "Kueue does not know it";
+  const auto launcher = server();
+  EXPECT_TRUE(launcher->list().empty());
+  ASSERT_TRUE(launcher->ensure(gang_of(1)));
+  EXPECT_EQ(job().local_queue, "team");
+  EXPECT_EQ(launcher->list().size(), 1u);
+}
+
+TEST_F(KueueTest, IsNeededForALocalQueue) {
+  cluster_.has_kueue = false;
+  EXPECT_EQ(make().error().kind, Kind::not_found);
 }
 
 TEST_F(KubernetesLauncherTest, IgnoresJobsOfOtherServers) {

@@ -55,5 +55,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check<WatchedPods>(text, piece_bytes);
   check<WatchedObjects<KubernetesNode>>(text, piece_bytes);
   check<WatchedObjects<KubernetesUse>>(text, piece_bytes);
+  check<WatchedObjects<KubernetesWorkload>>(text, piece_bytes);
   return 0;
 }

@@ -18,13 +18,28 @@ class KubernetesByRest final : public Kubernetes {
                    const OpenSendRest& open, ReadFile read_file)
       : access_(std::move(access)),
         mark_(std::move(mark)),
-        core_("/api/v1/namespaces/" + percent_encode(name_space)),
-        batch_("/apis/batch/v1/namespaces/" + percent_encode(name_space)),
-        network_policies_("/apis/networking.k8s.io/v1/namespaces/" + percent_encode(name_space) +
+        name_space_(percent_encode(name_space)),
+        core_("/api/v1/namespaces/" + name_space_),
+        batch_("/apis/batch/v1/namespaces/" + name_space_),
+        network_policies_("/apis/networking.k8s.io/v1/namespaces/" + name_space_ +
                           "/networkpolicies/"),
         send_(open()),
         read_file_(std::move(read_file)) {
     for (SendRest& each : senders_) each = open();
+  }
+
+  Result<void> find_kueue() override {
+    RestRequest request;
+    request.url = "/apis/kueue.x-k8s.io";
+    const std::string doing = "looking for Kueue";
+    const auto body = send(send_, std::move(request)).in(doing);
+    if (!body && body.error().kind == Kind::not_found)
+      return not_found(
+          "the cluster has no Kueue, which local_queue of the config's [kubernetes] needs: install "
+          "Kueue, or remove local_queue");
+    const std::string version = TRY(read_kueue_version(TRY(body)).in(doing));
+    workloads_ = "/apis/kueue.x-k8s.io/" + version + "/namespaces/" + name_space_ + "/workloads?";
+    return {};
   }
 
   Result<std::string> list(KubernetesResource resource, const std::string& page) override {
@@ -93,12 +108,16 @@ class KubernetesByRest final : public Kubernetes {
     return {};
   }
 
-  Result<KubernetesJob> resume_job(const std::string& name) override {
-    const std::string body =
-        TRY(write("PATCH", batch_ + "/jobs/" + percent_encode(name), "application/merge-patch+json",
-                  R"({"spec":{"suspend":false}})")
-                .in("resuming the Job"));
-    return read_job_answer(body, mark_).in("resuming the Job");
+  Result<KubernetesJob> submit_job(const std::string& name,
+                                   const std::string& local_queue) override {
+    const Json change = local_queue.empty()
+                            ? Json{{"spec", {{"suspend", false}}}}
+                            : Json{{"metadata", {{"labels", {{kLocalQueueLabel, local_queue}}}}}};
+    const std::string doing = "submitting the Job";
+    const std::string body = TRY(write("PATCH", batch_ + "/jobs/" + percent_encode(name),
+                                       "application/merge-patch+json", dump(change))
+                                     .in(doing));
+    return read_job_answer(body, mark_).in(doing);
   }
 
   Result<std::optional<KubernetesJob>> delete_job(const std::string& name,
@@ -134,6 +153,8 @@ class KubernetesByRest final : public Kubernetes {
         return core_ + "/pods" + own;
       case KubernetesResource::nodes:
         return "/api/v1/nodes?";
+      case KubernetesResource::workloads:
+        return workloads_;
       case KubernetesResource::others:
         break;
     }
@@ -176,9 +197,11 @@ class KubernetesByRest final : public Kubernetes {
 
   const KubernetesAccess access_;
   const std::string mark_;
+  const std::string name_space_;  // in URLs
   const std::string core_, batch_, network_policies_;
-  const SendRest send_;              // used by the launcher's thread
-  std::array<SendRest, 4> senders_;  // by resource
+  std::string workloads_;                               // set by find_kueue()
+  const SendRest send_;                                 // used by the launcher's thread
+  std::array<SendRest, kKubernetesResources> senders_;  // by resource
   const ReadFile read_file_;
   os::Notifier stopped_;  // never cleared
 };

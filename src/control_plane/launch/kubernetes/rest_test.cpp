@@ -138,9 +138,9 @@ TEST_F(KubernetesRestTest, FindsAJobByItsName) {
   EXPECT_FALSE(*kubernetes->find_job("trainyard-3fa91c-j1a1"));
 }
 
-TEST_F(KubernetesRestTest, CreatesAppliesResumesAndDeletes) {
-  answers_ = {{201, job()}, {200, "{}"}, {200, "{}"},     {200, "{}"},
-              {200, job()}, {200, "{}"}, {200, job(true)}};
+TEST_F(KubernetesRestTest, CreatesAppliesSubmitsAndDeletes) {
+  answers_ = {{201, job()}, {200, "{}"},  {200, "{}"}, {200, "{}"},
+              {200, job()}, {200, job()}, {200, "{}"}, {200, job(true)}};
   const auto kubernetes = client();
   const auto created = kubernetes->create_job({{"kind", "Job"}});
   ASSERT_TRUE(created) << created.error().message;
@@ -165,8 +165,11 @@ TEST_F(KubernetesRestTest, CreatesAppliesResumesAndDeletes) {
                   "/apis/networking.k8s.io/v1/namespaces/training/networkpolicies/a?") !=
               std::string::npos)
       << requests_.back().url;
-  ASSERT_TRUE(kubernetes->resume_job("a"));
+  ASSERT_TRUE(kubernetes->submit_job("a", ""));
   EXPECT_EQ(requests_.back().body, R"({"spec":{"suspend":false}})");
+  ASSERT_TRUE(kubernetes->submit_job("a", "team"));
+  EXPECT_EQ(requests_.back().body,
+            R"({"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"team"}}})");
   const auto gone = kubernetes->delete_job("a", "u1");
   ASSERT_TRUE(gone);
   EXPECT_FALSE(*gone) << "the answer is no Job";
@@ -191,6 +194,29 @@ TEST_F(KubernetesRestTest, ReadsTheLatestEventOfAJob) {
             "involvedObject.kind%3DJob%2Creason%3DFailedCreate%2CinvolvedObject.name%3Da");
   EXPECT_EQ(*kubernetes->why_no_pods("a"), "");
   EXPECT_FALSE(kubernetes->why_no_pods("a")) << "the answer is no list";
+}
+
+TEST_F(KubernetesRestTest, UsesAVersionOfKueuesApiThatTheClusterServes) {
+  answers_ = {{200, R"({"versions":[{"version":"v1beta1"},{"version":"v1beta2"}]})"},
+              {200, kEmptyList},
+              {200, R"({"versions":[{"version":"v1alpha1"}]})"},
+              {200, "{}"},
+              {404, R"({"message":"the server could not find the requested resource"})"},
+              {503, R"({"message":"starting"})"}};
+  const auto kubernetes = client();
+  ASSERT_TRUE(kubernetes->find_kueue());
+  EXPECT_EQ(requests_.back().url, "https://10.0.0.1:6443/apis/kueue.x-k8s.io");
+  ASSERT_TRUE(kubernetes->list(KubernetesResource::workloads, ""));
+  EXPECT_EQ(requests_.back().url,
+            "https://10.0.0.1:6443/apis/kueue.x-k8s.io/v1beta2/namespaces/training/workloads?"
+            "&limit=500");
+  EXPECT_EQ(kubernetes->find_kueue().error().kind, Kind::not_found);
+  EXPECT_EQ(kubernetes->find_kueue().error().kind, Kind::corrupt);
+  const auto none = kubernetes->find_kueue();
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind, Kind::not_found);
+  EXPECT_NE(none.error().message.find("install Kueue, or remove local_queue"), std::string::npos);
+  EXPECT_EQ(kubernetes->find_kueue().error().kind, Kind::unavailable);
 }
 
 TEST_F(KubernetesRestTest, SucceedsInDeletingAMissingJob) {

@@ -49,5 +49,6 @@ template Result<KubernetesEvent<KubernetesJob>> read_event(std::string_view, std
 template Result<KubernetesEvent<KubernetesPod>> read_event(std::string_view, std::string_view);
 template Result<KubernetesEvent<KubernetesNode>> read_event(std::string_view, std::string_view);
 template Result<KubernetesEvent<KubernetesUse>> read_event(std::string_view, std::string_view);
+template Result<KubernetesEvent<KubernetesWorkload>> read_event(std::string_view, std::string_view);
 
 }  // namespace trainyard::launch

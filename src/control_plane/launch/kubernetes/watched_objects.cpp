@@ -12,13 +12,15 @@ constexpr EnumTable<KubernetesResource> kResources{
     {{KubernetesResource::jobs, "this server's Jobs"},
      {KubernetesResource::pods, "this server's pods"},
      {KubernetesResource::nodes, "nodes"},
-     {KubernetesResource::others, "the pods of all namespaces"}}};
+     {KubernetesResource::others, "the pods of all namespaces"},
+     {KubernetesResource::workloads, "Kueue's Workloads"}}};
 
 }  // namespace
 
 size_t kubernetes_objects_max(KubernetesResource resource) {
   switch (resource) {
     case KubernetesResource::jobs:
+    case KubernetesResource::workloads:
       return kKubernetesJobsMax;
     case KubernetesResource::nodes:
       return kKubernetesNodesMax;

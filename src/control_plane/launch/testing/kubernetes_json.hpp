@@ -35,6 +35,7 @@ inline Json json_of(const KubernetesJob& job, const std::string& mark) {
                    {"labels", {{kServerLabel, mark}, {kAttemptLabel, job.attempt.text()}}},
                    {"annotations", {{kSealAnnotation, job.seal}}}};
   if (job.deleting) metadata["deletionTimestamp"] = kSomeInstant;
+  if (!job.local_queue.empty()) metadata["labels"][kLocalQueueLabel] = job.local_queue;
   std::string ended;
   for (const auto host : job.ended_hosts)
     ended += (ended.empty() ? "" : ",") + std::to_string(host);
@@ -77,6 +78,19 @@ inline Json json_of(const KubernetesNode& node) {
       {"spec", {{"unschedulable", !node.schedulable}, {"taints", taints}}},
       {"status",
        {{"allocatable", json_of(node.allocatable)}, {"conditions", Json::array({ready})}}}};
+}
+
+inline Json json_of(const std::string& name, const KubernetesWorkload& workload) {
+  Json condition = {{"type", workload.evicted ? "Evicted" : "QuotaReserved"},
+                    {"status", workload.evicted || workload.reason.empty() ? "True" : "False"}};
+  set_reason(condition, workload.reason);
+  return {{"metadata",
+           {{"name", name},
+            {"namespace", "trainyard"},
+            {"uid", "uid-of-" + name},
+            {"labels", {{"kueue.x-k8s.io/job-uid", workload.job_uid}}}}},
+          {"spec", {{"active", !workload.deactivated}}},
+          {"status", {{"conditions", Json::array({condition})}}}};
 }
 
 inline Json json_of(const KubernetesUse& use) {

@@ -37,6 +37,12 @@ class MemoryKubernetes {
    public:
     explicit Client(MemoryKubernetes& cluster) : cluster_(cluster) {}
 
+    Result<void> find_kueue() override {
+      const MutexLock lock(cluster_.mutex_);
+      TRY(cluster_.answer());
+      if (!cluster_.has_kueue) return not_found("the cluster has no Kueue");
+      return {};
+    }
     Result<std::string> list(KubernetesResource resource, const std::string& page) override {
       const MutexLock lock(cluster_.mutex_);
       return cluster_.list(resource, page);
@@ -81,21 +87,14 @@ class MemoryKubernetes {
       cluster_.applied[object["metadata"]["name"]][object["kind"]] = object;
       return {};
     }
-    Result<KubernetesJob> resume_job(const std::string& name) override {
+    Result<KubernetesJob> submit_job(const std::string& name,
+                                     const std::string& local_queue) override {
       const MutexLock lock(cluster_.mutex_);
       TRY(cluster_.answer());
       const auto job = cluster_.jobs.find(name);
       if (job == cluster_.jobs.end()) return not_found("jobs \"" + name + "\" not found");
-      job->second.suspended = false;
-      for (domain::HostIndex host = 0; host < job->second.hosts; ++host) {
-        KubernetesPod pod;
-        pod.name = name + "-" + std::to_string(host) + "-x";
-        pod.attempt = job->second.attempt;
-        pod.host = host;
-        pod.node = cluster_.nodes.at(0).name;
-        pod.phase = cluster_.phase_of_new_pods;
-        cluster_.pods[pod.name] = pod;
-      }
+      job->second.local_queue = local_queue;
+      if (local_queue.empty()) cluster_.resume(job->second);
       return *cluster_.shown_job(name);
     }
     Result<std::optional<KubernetesJob>> delete_job(const std::string& name,
@@ -119,6 +118,20 @@ class MemoryKubernetes {
   };
 
   std::unique_ptr<Kubernetes> client() { return std::make_unique<Client>(*this); }
+
+  // Lets the pods of a suspended Job be created, as Kueue does when it admits it.
+  void resume(KubernetesJob& job) {
+    job.suspended = false;
+    for (domain::HostIndex host = 0; host < job.hosts; ++host) {
+      KubernetesPod pod;
+      pod.name = job.name + "-" + std::to_string(host) + "-x";
+      pod.attempt = job.attempt;
+      pod.host = host;
+      pod.node = nodes.at(0).name;
+      pod.phase = phase_of_new_pods;
+      pods[pod.name] = pod;
+    }
+  }
 
   void end_host(domain::AttemptId attempt, domain::HostIndex host, const std::string& reason) {
     for (auto& [name, pod] : pods)
@@ -147,6 +160,8 @@ class MemoryKubernetes {
   std::map<std::string, KubernetesPod> pods;
   std::map<std::string, std::map<std::string, Json>> applied;  // by name and kind
   std::map<std::string, KubernetesAmounts> used_by_others;
+  std::map<std::string, KubernetesWorkload> workloads;
+  bool has_kueue = false;
   std::string phase_of_new_pods = "Running";
   std::string no_pods_reason = {};  // the latest event that each Job has
   int event_requests = 0;
@@ -162,7 +177,7 @@ class MemoryKubernetes {
   // Called with each event of a watch; returns what is sent instead.
   std::function<std::string(const std::string& line)> alter;
   // Requests so far, by resource.
-  std::array<int, 4> lists{}, watches{};
+  std::array<int, kKubernetesResources> lists{}, watches{};
 
  private:
   struct Shown {
@@ -195,6 +210,8 @@ class MemoryKubernetes {
       for (const KubernetesNode& node : nodes) add(json_of(node));
     if (resource == KubernetesResource::others)
       for (const auto& [node, amounts] : used_by_others) add(json_of(KubernetesUse{node, amounts}));
+    if (resource == KubernetesResource::workloads)
+      for (const auto& [name, workload] : workloads) add(json_of(name, workload));
     return objects;
   }
 
@@ -307,7 +324,8 @@ class MemoryKubernetes {
   Mutex mutex_;
   ConditionVariable changed_;
   std::string mark_ GUARDED_BY(mutex_) = "3fa91c";
-  std::array<std::map<std::string, Shown>, 4> shown_ GUARDED_BY(mutex_);  // by resource
+  // By resource.
+  std::array<std::map<std::string, Shown>, kKubernetesResources> shown_ GUARDED_BY(mutex_);
   std::vector<Event> events_ GUARDED_BY(mutex_);
   uint64_t version_ GUARDED_BY(mutex_) = 1;
   uint64_t oldest_ GUARDED_BY(mutex_) = 0;
