@@ -45,6 +45,8 @@ FOLDERS = {
     "tests/launchers": LAUNCHER_TESTS,
     "tests/slurm": SLURM_TESTS,
     "tests/kubernetes": KUBERNETES_TESTS,
+    "tests/kubelets": KUBERNETES_TESTS,
+    "packaging/kubelets-debian-packages.txt": KUBERNETES_TESTS,
     "packaging/kubernetes": KUBERNETES_TESTS,
     "packaging/image": KUBERNETES_TESTS,
     "packaging/slurm-debian-packages.txt": SLURM_TESTS,

@@ -285,6 +285,62 @@ UPGRADE = Suite(
 )
 
 
+def on_clusters() -> list[Suite]:
+    """Returns the suites whose jobs run on Slurm or Kubernetes."""
+    return [
+        Suite(
+            "slurm",
+            "jobs of a server on a real Slurm cluster of three nodes",
+            "export PATH=$PATH:/usr/sbin && " + pytest("tests/slurm"),
+            "pytest",
+            build="./yard packages slurm",
+            of=frozenset({reach.SLURM_TESTS}),
+        ),
+        Suite(
+            "cluster",
+            "`trainyard cluster`: four machines in namespaces become a Slurm cluster, and are as"
+            " before",
+            "export PATH=$PATH:/usr/sbin && " + pytest("tests/cluster"),
+            "pytest",
+            build="./yard packages cluster",
+            of=frozenset({reach.CLUSTER_TESTS}),
+        ),
+        Suite(
+            "slurm-current",
+            "the same on Debian 13's Slurm, by each version of its REST API",
+            "export PATH=$PWD/build/slurm-current/bin:$PATH:/usr/sbin && " + pytest("tests/slurm"),
+            "pytest",
+            build="./yard packages slurm && tests/slurm/prepare",
+            of=frozenset({reach.SLURM_TESTS}),
+        ),
+        Suite(
+            "kubernetes",
+            "jobs of a server on a real Kubernetes control plane, with two nodes of the tests",
+            pytest("tests/kubernetes"),
+            "pytest",
+            build="tests/kubernetes/prepare",
+            of=frozenset({reach.KUBERNETES_TESTS}),
+        ),
+        Suite(
+            "kubelets",
+            "jobs of a server on two nodes with kubelet and containerd, of which one fails",
+            pytest("tests/kubelets"),
+            "pytest",
+            build="./yard packages kubelets && tests/kubernetes/prepare",
+            of=frozenset({reach.KUBERNETES_TESTS}),
+        ),
+        Suite(
+            "launchers",
+            "the examples' job files on this machine, on Slurm and on Kubernetes, unchanged",
+            "examples/01_digits/prepare && export PATH=$PATH:/usr/sbin && "
+            + pytest("tests/launchers"),
+            "pytest",
+            build="./yard packages slurm && tests/kubernetes/prepare && tests/torch/prepare",
+            of=frozenset({reach.LAUNCHER_TESTS}),
+        ),
+    ]
+
+
 def thorough(modules: Set[str] | None = None) -> list[Suite]:
     """Returns the thorough suites; with `modules`, those that these modules reach."""
     every = frozenset(reach.uses_of(reach.read("modules.txt"))) | {
@@ -342,48 +398,7 @@ def thorough(modules: Set[str] | None = None) -> list[Suite]:
             build="./yard packages algorithms && ninja -C build/release algorithm_programs",
             of=frozenset({reach.ALGORITHM_TESTS}),
         ),
-        Suite(
-            "slurm",
-            "jobs of a server on a real Slurm cluster of three nodes",
-            "export PATH=$PATH:/usr/sbin && " + pytest("tests/slurm"),
-            "pytest",
-            build="./yard packages slurm",
-            of=frozenset({reach.SLURM_TESTS}),
-        ),
-        Suite(
-            "cluster",
-            "`trainyard cluster`: four machines in namespaces become a Slurm cluster, and are as"
-            " before",
-            "export PATH=$PATH:/usr/sbin && " + pytest("tests/cluster"),
-            "pytest",
-            build="./yard packages cluster",
-            of=frozenset({reach.CLUSTER_TESTS}),
-        ),
-        Suite(
-            "slurm-current",
-            "the same on Debian 13's Slurm, by each version of its REST API",
-            "export PATH=$PWD/build/slurm-current/bin:$PATH:/usr/sbin && " + pytest("tests/slurm"),
-            "pytest",
-            build="./yard packages slurm && tests/slurm/prepare",
-            of=frozenset({reach.SLURM_TESTS}),
-        ),
-        Suite(
-            "kubernetes",
-            "jobs of a server on a real Kubernetes control plane, with two nodes of the tests",
-            pytest("tests/kubernetes"),
-            "pytest",
-            build="tests/kubernetes/prepare",
-            of=frozenset({reach.KUBERNETES_TESTS}),
-        ),
-        Suite(
-            "launchers",
-            "the examples' job files on this machine, on Slurm and on Kubernetes, unchanged",
-            "examples/01_digits/prepare && export PATH=$PATH:/usr/sbin && "
-            + pytest("tests/launchers"),
-            "pytest",
-            build="./yard packages slurm && tests/kubernetes/prepare && tests/torch/prepare",
-            of=frozenset({reach.LAUNCHER_TESTS}),
-        ),
+        *on_clusters(),
         linted(modules),
         *sanitized(chosen),
         *threaded(chosen),
