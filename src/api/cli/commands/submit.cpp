@@ -7,6 +7,7 @@
 #include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "cli/commands.hpp"
+#include "cli/commands/stop_prompt.hpp"
 #include "cli/log_follower.hpp"
 #include "cli/request_file.hpp"
 #include "cli/source_archive.hpp"
@@ -24,8 +25,7 @@ constexpr size_t kRequestBytesMax = 4 << 20;   // of the request
 constexpr size_t kUploadFilesMax = 1'000'000;  // of one channel
 constexpr size_t kChunkBytes = 1 << 20;        // read before the progress is drawn again
 constexpr Duration kProgressInterval = 500ms;
-constexpr char kControlC = 3, kControlD = 4, kEscape = 27;  // from a raw terminal
-constexpr Duration kQuestionWait = 1min;                    // of one wait for an answer, repeated
+constexpr Duration kQuestionWait = 1min;  // of one wait for an answer, repeated
 
 struct LocalFile {
   std::string path;
@@ -232,19 +232,7 @@ bool wants_to_stop(CommandContext& context) {
   for (;;) {
     const auto event = context.terminal.wait(kQuestionWait, true, -1);
     if (event.interrupted || event.input_ended) return false;
-    if (event.input.empty() || event.input[0] == kEscape) continue;  // an arrow or a function key
-    switch (event.input[0]) {
-      case 's':
-      case 'S':
-        return true;
-      case '\r':
-      case '\n':
-      case kControlC:
-      case kControlD:
-        return false;
-      default:
-        break;
-    }
+    if (const auto answer = read_stop_answer(event.input)) return *answer;
   }
 }
 
