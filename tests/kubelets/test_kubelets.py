@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pathlib
 import subprocess
-from typing import Any
 
 import pytest
 
@@ -48,17 +47,12 @@ RUN_REACH = (
 
 
 @pytest.fixture
-def program(server: Server, tmp_path: pathlib.Path) -> dict[str, Any]:
-    """Returns the channel with the program."""
+def program(server: Server, tmp_path: pathlib.Path) -> tuple[str, str]:
+    """Puts the program into a bucket; returns its channel."""
     (tmp_path / "reach.c").write_text(REACH)
     subprocess.run(["cc", "-static", "-o", "reach", "reach.c"], cwd=tmp_path, check=True)
     server.boto("s3").upload_file(str(tmp_path / "reach"), "yard", "program/reach")
-    source = {
-        "S3DataType": "S3Prefix",
-        "S3Uri": "s3://yard/program/",
-        "S3DataDistributionType": "FullyReplicated",
-    }
-    return {"ChannelName": "program", "DataSource": {"S3DataSource": source}}
+    return "s3://yard/program/", "FullyReplicated"
 
 
 def pods_of(cluster: Cluster) -> dict[str, str]:
@@ -77,14 +71,14 @@ def wait_until_gone(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_the_hosts_of_a_gang_reach_each_other(
-    cluster: Cluster, server: Server, program: dict[str, Any], encrypted: bool
+    cluster: Cluster, server: Server, program: tuple[str, str], encrypted: bool
 ) -> None:
     name = create(
         server,
         RUN_REACH,
         hosts=2,
         instance_type=LARGE,
-        InputDataConfig=[program],
+        channels={"program": program},
         EnableInterContainerTrafficEncryption=encrypted,
     )
     job = finish(server, name)
@@ -133,7 +127,9 @@ def test_a_lost_node_is_a_lost_host(cluster: Cluster, nodes: list[Node], server:
     finally:
         nodes[1].start_kubelet()
     assert job["TrainingJobStatus"] == "Failed"
-    assert "lost the host's agent on machine k2" in job["FailureReason"], job["FailureReason"]
+    # Kubernetes decides which of the gang's hosts each of its nodes has.
+    assert "lost the host's agent" in job["FailureReason"], job["FailureReason"]
+    assert "node k2 is not ready" in job["FailureReason"], job["FailureReason"]
     wait_for(nodes[1].is_ready, "k2 to be ready")
     wait_until_gone(cluster)
     again = finish(server, create(server, "echo again", hosts=2, instance_type=LARGE))

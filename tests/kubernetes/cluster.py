@@ -26,6 +26,8 @@ RIGHTS = os.path.join(ROOT, "packaging", "kubernetes", "rbac.yaml")
 KUEUE_RIGHTS = os.path.join(ROOT, "packaging", "kubernetes", "rbac-kueue.yaml")
 NAMESPACE = "trainyard"
 STOP_SECONDS_MAX = 20
+# By default, controllers and scheduler send few requests a second.
+UNLIMITED = ("--kube-api-qps=1000", "--kube-api-burst=1000")
 REQUEST_SECONDS_MAX = 30
 ADMIN_TOKEN = "admin-of-the-tests"
 SERVICE_ACCOUNT = f"system:serviceaccount:{NAMESPACE}:trainyard"
@@ -104,6 +106,7 @@ class Cluster:
             f"--root-ca-file={self.at('ca.crt')}",
             "--use-service-account-credentials=false",
             "--leader-elect=false",
+            *UNLIMITED,
             f"--node-monitor-grace-period={self.node_seconds}s",
             "--node-monitor-period=1s",
             f"--secure-port={free_port()}",
@@ -113,6 +116,7 @@ class Cluster:
             "scheduler",
             self.program("kube-scheduler"),
             f"--kubeconfig={kubeconfig}",
+            *UNLIMITED,
             "--leader-elect=false",
             f"--secure-port={free_port()}",
             "--bind-address=127.0.0.1",

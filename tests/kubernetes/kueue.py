@@ -92,17 +92,18 @@ class Kueue:
         ]
         return configuration
 
+    def definitions(self) -> list[Any]:
+        found: list[Any] = self.cluster.call("GET", CRDS)["items"]
+        return found
+
     def is_served(self) -> bool:
-        try:
-            return all(
-                any(
-                    condition["type"] == "Established" and condition["status"] == "True"
-                    for condition in each["status"].get("conditions") or ()
-                )
-                for each in self.cluster.call("GET", CRDS)["items"]
+        return all(
+            any(
+                condition["type"] == "Established" and condition["status"] == "True"
+                for condition in each["status"].get("conditions") or ()
             )
-        except Refused:
-            return False
+            for each in self.definitions()
+        )
 
     def run(self) -> None:
         at = self.cluster.at
@@ -133,7 +134,11 @@ class Kueue:
         self.process = self.cluster.launch("kueue", ["unshare", "--mount", "sh", "-c", script])
 
     def stop(self) -> None:
-        """Ends Kueue, so that Jobs are created without it again."""
+        """Removes Kueue, and before it its resources, whose objects only it converts and releases.
+        The control plane is then as before."""
+        for each in self.definitions():
+            self.cluster.call("DELETE", f"{CRDS}/{each['metadata']['name']}")
+        wait_for(lambda: not self.definitions(), "Kueue's resources to be deleted")
         for kind in WEBHOOKS:
             for each in self.cluster.call("GET", f"{ADMISSION}/{kind}")["items"]:
                 self.cluster.call("DELETE", f"{ADMISSION}/{kind}/{each['metadata']['name']}")

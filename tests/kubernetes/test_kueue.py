@@ -67,9 +67,9 @@ def is_admitted(workload: Object) -> bool:
 def urgent_job() -> Object:
     """Returns a Job of another user that needs the whole queue."""
     container = {
-        "name": "sleep",
+        "name": "wait",
         "image": "other",
-        "command": ["sleep", "1000"],
+        "command": ["sh", "-c", WAIT_FOR_STOP],
         "resources": {"requests": {"cpu": str(CPUS)}},
     }
     pod = {
@@ -146,6 +146,7 @@ def test_a_job_that_kueue_evicts_runs_again_later(
         cluster.call("DELETE", f"{JOBS}/other", {"propagationPolicy": "Foreground"})
         cluster.call("DELETE", f"{classes}/urgent")
     wait_for(lambda: lines(server, name).count("ready") == 2, "the job to run again")
+    wait_for(lambda: len(cluster.pods()) == 1, "the other user's pod to be gone")
     job = stop(server, name)
     assert job["TrainingJobStatus"] == "Stopped"
     evicted = [text for text in statuses(job) if "was evicted from Kueue's LocalQueue" in text]
