@@ -245,10 +245,10 @@ TEST_F(Links, KeepPeersWhoseFirstFrameWaitsForThisEnd) {
   LinkEvents events = server.events();
   std::atomic<bool> slow = true;
   events.frame = [&, frame = events.frame](const std::shared_ptr<Link>& link, std::string bytes) {
-    if (slow.exchange(false)) std::this_thread::sleep_for(3s);
+    if (slow.exchange(false)) std::this_thread::sleep_for(7s);
     frame(link, std::move(bytes));
   };
-  const auto listener = listen_links(address, events, {.greeting_max = 2s});
+  const auto listener = listen_links(address, events, {.greeting_max = 6s});
   ASSERT_TRUE(listener);
   constexpr size_t kPeers = 80;  // more than one look takes
   std::vector<std::unique_ptr<RawPeer>> peers;

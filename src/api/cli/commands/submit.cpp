@@ -25,7 +25,7 @@ constexpr size_t kRequestBytesMax = 4 << 20;   // of the request
 constexpr size_t kUploadFilesMax = 1'000'000;  // of one channel
 constexpr size_t kChunkBytes = 1 << 20;        // read before the progress is drawn again
 constexpr Duration kProgressInterval = 500ms;
-constexpr Duration kQuestionWait = 1min;  // of one wait for an answer, repeated
+constexpr Duration kAnswerWait = 1min;  // of one wait for an answer, repeated
 
 struct LocalFile {
   std::string path;
@@ -230,7 +230,7 @@ std::string headline_of(const JobView& job, bool log_is_ahead, bool with_time, I
 // key.
 bool wants_to_stop(CommandContext& context) {
   for (;;) {
-    const auto event = context.terminal.wait(kQuestionWait, true, -1);
+    const auto event = context.terminal.wait(kAnswerWait, true, -1);
     if (event.interrupted || event.input_ended) return false;
     if (const auto answer = read_stop_answer(event.input)) return *answer;
   }

@@ -47,7 +47,7 @@ struct KubernetesPlacement {
   std::string priority_class = {};
   std::string service_account = {};
   std::string runtime_class = {};
-  std::string local_queue = {};  // of Kueue, which then starts the pods
+  std::string local_queue = {};  // Kueue admits the Jobs in this LocalQueue; "": without Kueue
   bool operator==(const KubernetesPlacement&) const = default;
 };
 

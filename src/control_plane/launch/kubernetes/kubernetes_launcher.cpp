@@ -402,8 +402,8 @@ std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
     const KubernetesPod* pod = of_hosts[host];
     Agent agent{job.attempt, token, host, false};
     const bool is_counted = job.ended || job.ended_hosts.contains(host);
-    // Without a count, a deleted pod in a LocalQueue may have been evicted: its Workload tells,
-    // which has a watch of its own.
+    // A deleted pod that the Job has not counted may have been evicted by Kueue. The Workload says
+    // so, and its events may arrive later than those of the pod.
     const bool may_be_evicted = pod && pod->deleting && !is_counted && !job.local_queue.empty() &&
                                 !has_left_queue(workload);
     const bool is_dead = pod ? (has_ended(*pod) && !may_be_evicted) || is_lost(*pod, nodes)

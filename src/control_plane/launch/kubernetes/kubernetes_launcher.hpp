@@ -67,9 +67,8 @@ std::vector<Machine> machines_of(const std::vector<KubernetesNode>& nodes,
 std::vector<KubernetesPlacement> placements_of(const KubernetesJobSettings& settings);
 
 // Returns the agents of one gang, with Kubernetes' messages about those that do not run.
-// `workload`: the Job's; nullptr: it has none. `no_pods_reason`: why Kubernetes does not create
-// pods;
-// "": unknown. Pure.
+// `workload`: that of the Job; nullptr: it has none. `no_pods_reason`: why Kubernetes does not
+// create pods; "": unknown. Pure.
 std::vector<Agent> agents_of(const KubernetesJob& job, const std::string& token,
                              const std::vector<const KubernetesPod*>& pods,
                              const std::vector<KubernetesNode>& nodes,
