@@ -2,7 +2,8 @@
 // (launch/nodes/host_run.hpp) and becomes the host's agent, which ends with the pod. This file only
 // wires modules.
 //
-//   trainyard-pod-host ORDERS_DIRECTORY   reads the order from the file $JOB_COMPLETION_INDEX there
+//   trainyard-pod-host ORDERS_DIRECTORY   reads the order from the file $JOB_COMPLETION_INDEX there,
+//                                         and from the file `shared`, if it exists
 #include <signal.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -67,12 +68,19 @@ Result<std::string> own_gpus() {
       .in("finding the pod's GPUs");
 }
 
-Result<void> run(const std::string& directory) {
+Result<launch::HostOrder> read_order(const std::string& directory) {
   const auto index =
       TRY(parse_int(os::environment_variable("JOB_COMPLETION_INDEX")).in("JOB_COMPLETION_INDEX"));
   const std::string file = directory + "/" + std::to_string(index);
-  const auto order =
-      TRY(launch::read_host_order(TRY(os::read_file(file, launch::kHostOrderBytesMax))).in(file));
+  const std::string text = TRY(os::read_file(file, launch::kHostOrderBytesMax));
+  const std::string shared_file = directory + "/" + launch::kSharedOrderFile;
+  if (!os::exists(shared_file)) return launch::read_host_order(text).in(file);
+  const std::string shared = TRY(os::read_file(shared_file, launch::kHostOrderBytesMax));
+  return launch::join_order(shared, text).in(file);
+}
+
+Result<void> run(const std::string& directory) {
+  const auto order = TRY(read_order(directory));
   launch::NodeFacts node;
   node.name = os::environment_variable("POD_NAME");
   // The number must be unique on its node only, and each pod counts as a node.

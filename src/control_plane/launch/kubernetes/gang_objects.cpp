@@ -178,19 +178,31 @@ Result<std::vector<HostOrder>> orders_of(const KubernetesJobSettings& settings, 
   return plan_host_orders(settings, gang, name, nodes, subnet);
 }
 
+// Returns the values of the Secret by key.
+std::map<std::string, std::string> values_of(const std::vector<HostOrder>& orders) {
+  std::map<std::string, std::string> values;
+  size_t bytes = 0;
+  for (const auto& order : orders)
+    bytes += (values[std::to_string(order.host)] = to_text(order)).size();
+  if (bytes <= kSecretBytesMax) return values;
+  auto split = split_orders(orders);
+  values[kSharedOrderFile] = std::move(split.shared);
+  for (size_t i = 0; i < orders.size(); ++i)
+    values[std::to_string(orders[i].host)] = std::move(split.own[i]);
+  return values;
+}
+
 Result<Json> secret_data(const std::vector<HostOrder>& orders) {
   Json data = Json::object();
   size_t bytes = 0;
-  for (const auto& order : orders) {
-    const std::string text = to_text(order);
-    bytes += text.size();
-    data[std::to_string(order.host)] = to_base64(text);
+  for (const auto& [key, value] : values_of(orders)) {
+    bytes += value.size();
+    data[key] = to_base64(value);
   }
   if (bytes > kSecretBytesMax)
     return exhausted("the orders of the gang's " + std::to_string(orders.size()) + " hosts have " +
                      human_bytes(bytes) + ", and a Secret of Kubernetes holds at most " +
-                     human_bytes(kSecretBytesMax) +
-                     ": use fewer hosts, or a smaller environment and hyperparameters");
+                     human_bytes(kSecretBytesMax) + ": use fewer hosts");
   return data;
 }
 

@@ -6,10 +6,11 @@
 // with the label of a LocalQueue. The label is added last of all (Kubernetes::submit_job()). The
 // pods may run only on the nodes that the scheduler chose. A pod that ends is not replaced.
 //
-// The pod of host k runs trainyard-pod-host of the image with the order in the Secret's key k. This
-// program prepares the host's network within the pod, reaches the gang's other pods by the names
-// JOB-k.SERVICE, and becomes the agent (nodes/host_run.hpp). Jobs' containers are made within the
-// pod, which is privileged for that.
+// The pod of host k runs trainyard-pod-host of the image with the order in the Secret's key k; in a
+// large gang, what the orders share is in another key (split_orders() of nodes/host_order.hpp).
+// This program prepares the host's network within the pod, reaches the gang's other pods by the
+// names JOB-k.SERVICE, and becomes the agent (nodes/host_run.hpp). Jobs' containers are made within
+// the pod, which is privileged for that.
 //
 // The NetworkPolicy isolates gangs as on one machine: a pod receives nothing but the overlay's
 // packets of its own gang. Connections that it makes itself are not restricted.

@@ -179,8 +179,26 @@ TEST(GangObjects, CannotBeMadeForUnsupportedGangs) {
   gang.members[0].share.gpus = 5;
   EXPECT_NE(message_of(gang).find("n1 cannot have 1 pods"), std::string::npos);
   gang = pods_on({"n1", "n2"});
-  for (Member& member : gang.members) member.order = std::string(600'000, 'x');
+  for (char fill = 'x'; Member & member : gang.members) member.order = std::string(600'000, fill++);
   EXPECT_NE(message_of(gang).find("a Secret of Kubernetes holds at most"), std::string::npos);
+}
+
+TEST(GangObjects, HaveTheSharedPartOfLargeOrdersOnce) {
+  const std::string environment(600'000, 'x');
+  Gang gang = pods_on({"n1", "n2"});
+  for (size_t host = 0; Member & member : gang.members)
+    member.order =
+        R"({"environment":")" + environment + R"(","host":)" + std::to_string(host++) + "}";
+  const auto objects = *plan_objects(pod_settings(), gang, two_kubernetes_nodes(), "SEAL");
+  const Json& data = objects.secret["data"];
+  ASSERT_EQ(data.size(), 3u);
+  const auto value = [&](const char* key) { return *from_base64(data[key].get<std::string>()); };
+  for (const char* host : {"0", "1"}) {
+    const auto order = join_order(value(kSharedOrderFile), value(host));
+    ASSERT_TRUE(order) << order.error().message;
+    EXPECT_EQ(std::to_string(order->host), host);
+    EXPECT_EQ(order->order, gang.members[order->host].order);
+  }
 }
 
 TEST(GangObjects, AdmitsNodesByLabelsAndTaints) {

@@ -1,5 +1,10 @@
 #include "launch/nodes/host_order.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
 #include "base/complete_record.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
@@ -110,6 +115,75 @@ constexpr auto kLater = json_record<HostOrder>(
       return check_bound("time_limit_ms", order.time_limit.count(), kOrderMsMax);
     });
 
+Json to_json(const HostOrder& order) {
+  Json json = kHostOrder.write(order);
+  json["version"] = kHostOrderVersion;
+  json.update(kLater.write(order));
+  return json;
+}
+
+Result<HostOrder> read_json(const Json& json) {
+  if (const int64_t version = TRY(int_at(json, "version")); version != kHostOrderVersion)
+    return invalid("the order has version " + std::to_string(version) +
+                   ", but this program reads version " + std::to_string(kHostOrderVersion) +
+                   "; install the same release on the node");
+  HostOrder order = TRY(kHostOrder.read(json));
+  TRY(kLater.read_into(json, order));
+  return order;
+}
+
+// The members of split orders: those of the order, those of the agent's order within it, and the
+// addresses of all nodes instead of each node's peers.
+constexpr const char* kMembers = "members";
+constexpr const char* kAgentMembers = "agent_members";
+constexpr const char* kNodes = "nodes";
+constexpr const char* kPeers = "peers";
+constexpr const char* kOwnAddress = "own_address";
+constexpr const char* kOrder = "order";
+
+// Moves the members that all objects have, with equal values, to the result.
+Json take_shared(std::vector<Json>& objects) {
+  Json shared = objects.empty() ? Json::object() : objects.front();
+  for (const Json& object : objects)
+    for (auto member = shared.begin(); member != shared.end();) {
+      const auto found = object.find(member.key());
+      const bool same = found != object.end() && *found == *member;
+      member = same ? std::next(member) : shared.erase(member);
+    }
+  for (Json& object : objects)
+    for (const auto& member : shared.items()) object.erase(member.key());
+  return shared;
+}
+
+Json without(const Json& nodes, const Json& own_address) {
+  Json peers = Json::array();
+  for (const Json& node : nodes)
+    if (node != own_address) peers.push_back(node);
+  return peers;
+}
+
+// Returns the agents' orders as objects; nothing if one is not the text that dump() makes of it.
+std::optional<std::vector<Json>> agent_orders_of(const std::vector<Json>& orders) {
+  std::vector<Json> agents;
+  for (const Json& order : orders) {
+    const auto text = order[kOrder].get<std::string>();
+    auto agent = parse_json(text);
+    if (!agent || !agent->is_object() || dump(*agent) != text) return {};
+    agents.push_back(*std::move(agent));
+  }
+  return agents;
+}
+
+Result<Json> joined_members(const Json& shared, const Json& own, const char* name) {
+  Json members = Json::object();
+  for (const Json* part : {&shared, &own}) {
+    if (!part->is_object() || !part->contains(name) || !(*part)[name].is_object())
+      return invalid("a part of the order has no object named " + std::string(name));
+    members.update((*part)[name]);
+  }
+  return members;
+}
+
 }  // namespace
 
 bool has_same_network(const HostOrder& previous, const HostOrder& next) {
@@ -128,24 +202,56 @@ bool has_same_network(const HostOrder& previous, const HostOrder& next) {
          network_of(previous) == network_of(next);
 }
 
-std::string to_text(const HostOrder& order) {
-  Json json = kHostOrder.write(order);
-  json["version"] = kHostOrderVersion;
-  json.update(kLater.write(order));
-  return dump(json);
-}
+std::string to_text(const HostOrder& order) { return dump(to_json(order)); }
 
 Result<HostOrder> read_host_order(std::string_view text) {
   if (text.size() > kHostOrderBytesMax)
     return invalid("the order has more than " + std::to_string(kHostOrderBytesMax) + " bytes");
-  const Json json = TRY(parse_json(text));
-  if (const int64_t version = TRY(int_at(json, "version")); version != kHostOrderVersion)
-    return invalid("the order has version " + std::to_string(version) +
-                   ", but this program reads version " + std::to_string(kHostOrderVersion) +
-                   "; install the same release on the node");
-  HostOrder order = TRY(kHostOrder.read(json));
-  TRY(kLater.read_into(json, order));
-  return order;
+  return read_json(TRY(parse_json(text)));
+}
+
+SplitOrders split_orders(const std::vector<HostOrder>& orders) {
+  std::vector<Json> members;
+  Json shared = Json::object(), nodes = Json::array();
+  for (const HostOrder& order : orders) {
+    members.push_back(to_json(order));
+    nodes.push_back(order.own_address);
+  }
+  const bool reach_all = std::ranges::all_of(members, [&](const Json& order) {
+    return order[kPeers] == without(nodes, order[kOwnAddress]);
+  });
+  if (reach_all) {
+    for (Json& order : members) order.erase(kPeers);
+    shared[kNodes] = nodes;
+  }
+  auto agents = agent_orders_of(members);
+  if (agents) {
+    for (Json& order : members) order.erase(kOrder);
+    shared[kAgentMembers] = take_shared(*agents);
+  }
+  shared[kMembers] = take_shared(members);
+  SplitOrders split = {dump(shared), {}};
+  for (size_t i = 0; i < orders.size(); ++i) {
+    Json own = {{kMembers, std::move(members[i])}};
+    if (agents) own[kAgentMembers] = std::move((*agents)[i]);
+    split.own.push_back(dump(own));
+  }
+  return split;
+}
+
+Result<HostOrder> join_order(std::string_view shared_text, std::string_view own_text) {
+  if (shared_text.size() > kHostOrderBytesMax || own_text.size() > kHostOrderBytesMax)
+    return invalid("a part of the order has more than " + std::to_string(kHostOrderBytesMax) +
+                   " bytes");
+  const Json shared = TRY(parse_json(shared_text)), own = TRY(parse_json(own_text));
+  Json members = TRY(joined_members(shared, own, kMembers));
+  if (shared.contains(kNodes)) {
+    if (!shared[kNodes].is_array()) return invalid("nodes must be a list of addresses");
+    members[kPeers] = without(shared[kNodes], TRY(string_at(members, kOwnAddress)));
+  }
+  if (shared.contains(kAgentMembers))
+    members[kOrder] = dump(TRY(joined_members(shared, own, kAgentMembers)));
+  return read_json(members);
 }
 
 }  // namespace trainyard::launch

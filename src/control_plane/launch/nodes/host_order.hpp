@@ -54,4 +54,14 @@ bool has_same_network(const HostOrder& previous, const HostOrder& next);
 std::string to_text(const HostOrder& order);  // returns one line
 Result<HostOrder> read_host_order(std::string_view text);
 
+// The orders of a gang's hosts in a shorter form, whose size is not the square of the number of
+// hosts: what all have is stored once.
+inline constexpr const char* kSharedOrderFile = "shared";  // next to the files of hosts
+struct SplitOrders {
+  std::string shared;            // one line
+  std::vector<std::string> own;  // by index of the order: one line
+};
+SplitOrders split_orders(const std::vector<HostOrder>& orders);
+Result<HostOrder> join_order(std::string_view shared, std::string_view own);
+
 }  // namespace trainyard::launch

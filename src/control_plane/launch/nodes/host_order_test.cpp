@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "base/json.hpp"
+
 namespace trainyard::launch {
 namespace {
 
@@ -55,6 +57,70 @@ TEST(HostOrder, HasAnotherNetworkWithOtherSettings) {
     EXPECT_FALSE(has_same_network(order_of(1), next)) << what;
     EXPECT_FALSE(has_same_network(next, order_of(1))) << what;
   }
+}
+
+std::vector<HostOrder> orders_of_gang(size_t hosts) {
+  std::vector<HostOrder> orders;
+  std::string table;
+  for (size_t i = 0; i < hosts; ++i)
+    table += "10.201.0." + std::to_string(i) + " algo-" + std::to_string(i + 1) + "\n";
+  for (size_t i = 0; i < hosts; ++i) {
+    HostOrder order = order_of(1);
+    order.host = domain::HostIndex(i);
+    order.own_address = "node-" + std::to_string(i);
+    for (size_t peer = 0; peer < hosts; ++peer)
+      if (peer != i) order.peers.push_back("node-" + std::to_string(peer));
+    order.host_table = table;
+    order.order = R"({"host":)" + std::to_string(i) + R"(,"token":"secret"})";
+    orders.push_back(order);
+  }
+  return orders;
+}
+
+void expect_joined(const std::vector<HostOrder>& orders) {
+  const SplitOrders split = split_orders(orders);
+  ASSERT_EQ(split.own.size(), orders.size());
+  for (size_t i = 0; i < orders.size(); ++i) {
+    const auto joined = join_order(split.shared, split.own[i]);
+    ASSERT_TRUE(joined) << joined.error().message;
+    EXPECT_EQ(to_text(*joined), to_text(orders[i]));
+  }
+}
+
+TEST(SplitOrders, AreJoinedToTheSameOrders) {
+  expect_joined({});
+  expect_joined(orders_of_gang(1));
+  expect_joined(orders_of_gang(3));
+}
+
+TEST(SplitOrders, AreJoinedToTheSameOrdersWhereTheyShareLess) {
+  auto orders = orders_of_gang(3);
+  orders[1].peers = {"node-2", "node-0"};
+  orders[2].order = "not JSON";
+  orders[0].environment["ONLY"] = "here";
+  expect_joined(orders);
+}
+
+TEST(SplitOrders, DoNotGrowWithTheSquareOfTheHosts) {
+  const auto bytes_of = [](const SplitOrders& split) {
+    size_t bytes = split.shared.size();
+    for (const auto& own : split.own) bytes += own.size();
+    return bytes;
+  };
+  const size_t hundred = bytes_of(split_orders(orders_of_gang(100)));
+  EXPECT_LT(bytes_of(split_orders(orders_of_gang(1000))), 11 * hundred);
+}
+
+TEST(JoinOrder, RejectsInvalidParts) {
+  const SplitOrders split = split_orders(orders_of_gang(2));
+  for (const char* bad : {"", "[]", "{}", R"({"members":1})", R"({"members":{}})",
+                          R"({"members":{},"agent_members":[]})"}) {
+    EXPECT_FALSE(join_order(bad, split.own[0])) << bad;
+    EXPECT_FALSE(join_order(split.shared, bad)) << bad;
+  }
+  Json shared = *parse_json(split.shared);
+  shared["nodes"] = 1;
+  EXPECT_FALSE(join_order(dump(shared), split.own[0]));
 }
 
 }  // namespace
