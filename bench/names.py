@@ -26,6 +26,8 @@ BENCHES = (
     "submit",
     "array",
     "slurm_array",
+    "slurm_start",
+    "kubernetes_start",
     "schedule",
     "start",
     "start_up",

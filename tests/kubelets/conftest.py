@@ -3,97 +3,31 @@ it."""
 
 from __future__ import annotations
 
-import json
-import pathlib
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 
 import pytest
 
-from tests.kubelets.node import PAUSE, Node, restored_sysctls
-from tests.kubernetes.cluster import ADMIN_TOKEN, PROGRAMS, Cluster
-from tests.kubernetes.conftest import IMAGE, config_of
-from tests.kubernetes.images import archive_image, archive_program, build_image
-from tests.kubernetes.network import GATEWAY
-from tests.trainyard_server import Server, wait_for
-
-# A kubelet reports each second. In the time of a busy machine a node is not lost by chance.
-NODE_SECONDS = 20
-POD_SECONDS = 5
-DNS = f"""
-.:53 {{
-  bind {GATEWAY}
-  errors
-  kubernetes cluster.local {{
-    kubeconfig %s
-  }}
-}}
-"""
-PAUSE_PROGRAM = "#include <unistd.h>\nint main() { for (;;) pause(); }\n"
+from tests.kubelets.cluster import archive_images, control_plane, server_on, two_nodes
+from tests.kubelets.node import Node
+from tests.kubernetes.cluster import Cluster
+from tests.trainyard_server import Server
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    directory = tempfile.mkdtemp(prefix="ty-kubelets-")
-    one = Cluster(directory, NODE_SECONDS, POD_SECONDS)
-    try:
-        one.start()
-        access = one.write("dns.json", json.dumps(one.kubeconfig(ADMIN_TOKEN)))
-        config = one.write("Corefile", DNS % access)
-        one.launch("dns", [f"{PROGRAMS}/coredns"], "-conf", config)
+    with control_plane() as one:
         yield one
-    finally:
-        one.stop()
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
-def images(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Returns archives of the images that the nodes need."""
-    directory = tmp_path_factory.mktemp("images")
-    source = directory / "pause.c"
-    source.write_text(PAUSE_PROGRAM)
-    program = directory / "pause"
-    subprocess.run(["cc", "-static", "-Os", "-o", program, source], check=True)
-    archives = [directory / "pause.tar", directory / "trainyard.tar"]
-    archive_program(program, PAUSE, archives[0])
-    archive_image(build_image(), IMAGE, archives[1])
-    return [str(path) for path in archives]
-
-
-@pytest.fixture(scope="session")
-def nodes(cluster: Cluster, images: list[str]) -> Iterator[list[Node]]:
-    both = [Node(cluster, number, GATEWAY) for number in (1, 2)]
-    with restored_sysctls():
-        try:
-            for node in both:
-                node.start(images)
-            both[0].join(both[1])
-            both[1].join(both[0])
-            for node in both:
-                wait_for(node.is_ready, f"{node.name} to be ready")
-            yield both
-        finally:
-            for node in both:
-                node.stop()
+def nodes(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
+    with two_nodes(cluster, archive_images(tmp_path_factory.mktemp("images"))) as both:
+        yield both
 
 
 @pytest.fixture(scope="session")
 def server(
     cluster: Cluster, nodes: list[Node], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
-    data = str(tmp_path_factory.mktemp("server") / "data")
-    token = cluster.write("token", cluster.account_token())
-    kubeconfig = cluster.write("server.json", json.dumps(cluster.kubeconfig(tokenFile=token)))
-    config = config_of(data, kubeconfig, image=IMAGE, programs="/opt/trainyard/bin")
-    one = Server(data, config, listen=f"{GATEWAY}:0")
-    try:
-        one.start()
-        one.boto("s3").create_bucket(Bucket="yard")
+    with server_on(cluster, str(tmp_path_factory.mktemp("server") / "data")) as one:
         yield one
-    finally:
-        if hasattr(one, "log"):
-            one.clean()
-        shutil.rmtree(pathlib.Path(data), ignore_errors=True)
