@@ -46,6 +46,7 @@ FOLDERS = {
     "tests/slurm": SLURM_TESTS,
     "tests/kubernetes": KUBERNETES_TESTS,
     "tests/kubelets": KUBERNETES_TESTS,
+    "tests/kwok": KUBERNETES_TESTS,
     "packaging/kubelets-debian-packages.txt": KUBERNETES_TESTS,
     "packaging/kubernetes": KUBERNETES_TESTS,
     "packaging/image": KUBERNETES_TESTS,

@@ -285,6 +285,35 @@ UPGRADE = Suite(
 )
 
 
+def on_kubernetes() -> list[Suite]:
+    return [
+        Suite(
+            "kubernetes",
+            "jobs of a server on a real Kubernetes control plane, with two nodes of the tests",
+            pytest("tests/kubernetes"),
+            "pytest",
+            build="tests/kubernetes/prepare",
+            of=frozenset({reach.KUBERNETES_TESTS}),
+        ),
+        Suite(
+            "kubelets",
+            "jobs of a server on two nodes with kubelet and containerd, of which one fails",
+            pytest("tests/kubelets"),
+            "pytest",
+            build="./yard packages kubelets && tests/kubernetes/prepare",
+            of=frozenset({reach.KUBERNETES_TESTS}),
+        ),
+        Suite(
+            "kwok",
+            "a server on a Kubernetes cluster of 5,000 simulated nodes with 20,000 pods",
+            pytest("tests/kwok"),
+            "pytest",
+            build="tests/kubernetes/prepare",
+            of=frozenset({reach.KUBERNETES_TESTS}),
+        ),
+    ]
+
+
 def on_clusters() -> list[Suite]:
     """Returns the suites whose jobs run on Slurm or Kubernetes."""
     return [
@@ -313,22 +342,7 @@ def on_clusters() -> list[Suite]:
             build="./yard packages slurm && tests/slurm/prepare",
             of=frozenset({reach.SLURM_TESTS}),
         ),
-        Suite(
-            "kubernetes",
-            "jobs of a server on a real Kubernetes control plane, with two nodes of the tests",
-            pytest("tests/kubernetes"),
-            "pytest",
-            build="tests/kubernetes/prepare",
-            of=frozenset({reach.KUBERNETES_TESTS}),
-        ),
-        Suite(
-            "kubelets",
-            "jobs of a server on two nodes with kubelet and containerd, of which one fails",
-            pytest("tests/kubelets"),
-            "pytest",
-            build="./yard packages kubelets && tests/kubernetes/prepare",
-            of=frozenset({reach.KUBERNETES_TESTS}),
-        ),
+        *on_kubernetes(),
         Suite(
             "launchers",
             "the examples' job files on this machine, on Slurm and on Kubernetes, unchanged",
