@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 
 from tests.kubernetes.cluster import ADMIN_TOKEN, PROGRAMS, Cluster, Object
 from tests.kubernetes.network import GATEWAY
+from tests.trainyard_server import wait_for
 
 THREADS = 8
 REQUEST_SECONDS_MAX = 60
@@ -19,6 +20,7 @@ REQUEST_SECONDS_MAX = 60
 LEASE_SECONDS = 200
 NODE_AMOUNTS = {"cpu": "8", "memory": "32Gi", "pods": "110"}
 PODS = "/api/v1/namespaces/default/pods"
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 # Pods run until they are deleted. By kwok's own stages, those of Jobs succeed at once.
 STAGES = """
 apiVersion: kwok.x-k8s.io/v1alpha1
@@ -106,6 +108,11 @@ class Population:
             "--manage-all-nodes=true",
             f"--node-lease-duration-seconds={LEASE_SECONDS}",
         )
+
+        wait_for(self.pods_are_accepted, "the namespace to have a service account")
+
+    def pods_are_accepted(self) -> bool:
+        return bool(self.cluster.call("GET", ACCOUNTS)["items"])
 
     def request(self, method: str, path: str, body: Object | None = None) -> None:
         """Sends a request on a connection of this thread, which remains open."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 
@@ -16,7 +15,7 @@ from tests.kubernetes.cluster import Cluster, Object
 from tests.kubernetes.conftest import config_of
 from tests.kubernetes.network import GATEWAY
 from tests.kwok.population import Population
-from tests.trainyard_server import PROGRAM, Server, wait_for
+from tests.trainyard_server import Server, wait_for
 
 NODES = 5_000
 PODS = 20_000
@@ -86,21 +85,20 @@ def hosts_on_nodes(cluster: Cluster) -> list[Object]:
     return [pod for pod in pods if pod["spec"].get("nodeName")]
 
 
-def start_and_stop_a_gang(cluster: Cluster, server: Server) -> set[str]:
-    """Returns the nodes of its hosts, whose agents never start."""
+def place_a_gang(cluster: Cluster, server: Server) -> set[str]:
+    """Returns the nodes of its hosts. No agent runs there, so the Job is deleted to end it."""
     name = create(server, "true", hosts=HOSTS, instance_type=INSTANCE_TYPE)
     wait_for(lambda: len(hosts_on_nodes(cluster)) == HOSTS, "all hosts to be on nodes", SECONDS_MAX)
     nodes = {pod["spec"]["nodeName"] for pod in hosts_on_nodes(cluster)}
-    subprocess.run(
-        [PROGRAM, "stop", name, "--now"], env=server.environment(), check=True, capture_output=True
-    )
+    server.boto("sagemaker").stop_training_job(TrainingJobName=name)
+    cluster.delete_job(cluster.gang_objects()["jobs"][0]["metadata"]["name"])
     assert finish(server, name)["TrainingJobStatus"] == "Stopped"
     wait_for(cluster.is_empty, "the gang's objects to be deleted", SECONDS_MAX)
     return nodes
 
 
 def test_a_gang_finds_the_nodes_with_free_cpu(cluster: Cluster, server: Server) -> None:
-    nodes = start_and_stop_a_gang(cluster, server)
+    nodes = place_a_gang(cluster, server)
     assert len(nodes) == HOSTS
     assert all(int(node.removeprefix("node-")) >= FULL_NODES for node in nodes), nodes
 
@@ -114,6 +112,6 @@ def test_memory_does_not_grow_with_the_number_of_changes(
     population.remove_pods(replaced)
     population.add_pods(replaced, NODES, cpu_of_a_pod)
     wait_for(population.all_pods_run, "all pods to run", SECONDS_MAX, 5)
-    start_and_stop_a_gang(cluster, server)
+    place_a_gang(cluster, server)
     print(f"at most {before:.0f} MiB, and then {memory_mib_max(server):.0f} MiB")
     assert memory_mib_max(server) < MEMORY_MIB_MAX

@@ -202,7 +202,8 @@ Result<Json> secret_data(const std::vector<HostOrder>& orders) {
   if (bytes > kSecretBytesMax)
     return exhausted("the orders of the gang's " + std::to_string(orders.size()) + " hosts have " +
                      human_bytes(bytes) + ", and a Secret of Kubernetes holds at most " +
-                     human_bytes(kSecretBytesMax) + ": use fewer hosts");
+                     human_bytes(kSecretBytesMax) +
+                     ": use fewer hosts, or a smaller environment and hyperparameters");
   return data;
 }
 

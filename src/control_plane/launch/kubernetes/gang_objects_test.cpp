@@ -186,9 +186,8 @@ TEST(GangObjects, CannotBeMadeForUnsupportedGangs) {
 TEST(GangObjects, HaveTheSharedPartOfLargeOrdersOnce) {
   const std::string environment(600'000, 'x');
   Gang gang = pods_on({"n1", "n2"});
-  for (size_t host = 0; Member & member : gang.members)
-    member.order =
-        R"({"environment":")" + environment + R"(","host":)" + std::to_string(host++) + "}";
+  for (size_t host = 0; host < gang.members.size(); ++host)
+    gang.members[host].order = dump(Json{{"environment", environment}, {"host", host}}, 2) + "\n";
   const auto objects = *plan_objects(pod_settings(), gang, two_kubernetes_nodes(), "SEAL");
   const Json& data = objects.secret["data"];
   ASSERT_EQ(data.size(), 3u);

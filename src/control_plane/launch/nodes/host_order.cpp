@@ -141,18 +141,44 @@ constexpr const char* kPeers = "peers";
 constexpr const char* kOwnAddress = "own_address";
 constexpr const char* kOrder = "order";
 
-// Moves the members that all objects have, with equal values, to the result.
-Json take_shared(std::vector<Json>& objects) {
-  Json shared = objects.empty() ? Json::object() : objects.front();
-  for (const Json& object : objects)
-    for (auto member = shared.begin(); member != shared.end();) {
-      const auto found = object.find(member.key());
-      const bool same = found != object.end() && *found == *member;
-      member = same ? std::next(member) : shared.erase(member);
+// Moves what all objects have, with equal values, to the result, within their objects too.
+Json take_shared(const std::vector<Json*>& objects) {
+  Json shared = Json::object();
+  if (objects.empty()) return shared;
+  const Json first = *objects.front();
+  for (const auto& member : first.items()) {
+    const std::string& name = member.key();
+    const auto all = [&](const auto& holds) {
+      return std::ranges::all_of(
+          objects, [&](const Json* each) { return each->contains(name) && holds((*each)[name]); });
+    };
+    if (all([&](const Json& value) { return value == member.value(); })) {
+      shared[name] = member.value();
+      for (Json* each : objects) each->erase(name);
+    } else if (all([](const Json& value) { return value.is_object(); })) {
+      std::vector<Json*> inner;
+      for (Json* each : objects) inner.push_back(&(*each)[name]);
+      shared[name] = take_shared(inner);
     }
-  for (Json& object : objects)
-    for (const auto& member : shared.items()) object.erase(member.key());
+  }
   return shared;
+}
+
+Json take_shared(std::vector<Json>& objects) {
+  std::vector<Json*> pointers;
+  for (Json& each : objects) pointers.push_back(&each);
+  return take_shared(pointers);
+}
+
+// Adds the members of `part` to `object`, and those of its objects to the same ones there.
+void add_members(Json& object, const Json& part) {
+  for (const auto& member : part.items()) {
+    Json& value = object[member.key()];
+    if (value.is_object() && member.value().is_object())
+      add_members(value, member.value());
+    else
+      value = member.value();
+  }
 }
 
 Json without(const Json& nodes, const Json& own_address) {
@@ -162,13 +188,16 @@ Json without(const Json& nodes, const Json& own_address) {
   return peers;
 }
 
-// Returns the agents' orders as objects; nothing if one is not the text that dump() makes of it.
+// Writes an agent's order as wire/codec.hpp does.
+std::string agent_text(const Json& order) { return dump(order, 2) + "\n"; }
+
+// Returns the agents' orders as objects; nothing if a text would not be written in the same way.
 std::optional<std::vector<Json>> agent_orders_of(const std::vector<Json>& orders) {
   std::vector<Json> agents;
   for (const Json& order : orders) {
     const auto text = order[kOrder].get<std::string>();
     auto agent = parse_json(text);
-    if (!agent || !agent->is_object() || dump(*agent) != text) return {};
+    if (!agent || !agent->is_object() || agent_text(*agent) != text) return {};
     agents.push_back(*std::move(agent));
   }
   return agents;
@@ -179,7 +208,7 @@ Result<Json> joined_members(const Json& shared, const Json& own, const char* nam
   for (const Json* part : {&shared, &own}) {
     if (!part->is_object() || !part->contains(name) || !(*part)[name].is_object())
       return invalid("a part of the order has no object named " + std::string(name));
-    members.update((*part)[name]);
+    add_members(members, (*part)[name]);
   }
   return members;
 }
@@ -250,7 +279,7 @@ Result<HostOrder> join_order(std::string_view shared_text, std::string_view own_
     members[kPeers] = without(shared[kNodes], TRY(string_at(members, kOwnAddress)));
   }
   if (shared.contains(kAgentMembers))
-    members[kOrder] = dump(TRY(joined_members(shared, own, kAgentMembers)));
+    members[kOrder] = agent_text(TRY(joined_members(shared, own, kAgentMembers)));
   return read_json(members);
 }
 

@@ -71,7 +71,7 @@ std::vector<HostOrder> orders_of_gang(size_t hosts) {
     for (size_t peer = 0; peer < hosts; ++peer)
       if (peer != i) order.peers.push_back("node-" + std::to_string(peer));
     order.host_table = table;
-    order.order = R"({"host":)" + std::to_string(i) + R"(,"token":"secret"})";
+    order.order = dump(Json{{"host", i}, {"token", "secret"}}, 2) + "\n";
     orders.push_back(order);
   }
   return orders;
@@ -99,6 +99,18 @@ TEST(SplitOrders, AreJoinedToTheSameOrdersWhereTheyShareLess) {
   orders[2].order = "not JSON";
   orders[0].environment["ONLY"] = "here";
   expect_joined(orders);
+}
+
+TEST(SplitOrders, ShareMembersOfObjects) {
+  auto orders = orders_of_gang(2);
+  const std::string value(1000, 'x');
+  for (HostOrder& order : orders) {
+    const Json environment = {{"HOST", order.host}, {"LARGE", value}, {"NONE", Json::object()}};
+    order.order = dump(Json{{"environment", environment}}, 2) + "\n";
+    order.environment = {{"HOST", std::to_string(order.host)}, {"LARGE", value}};
+  }
+  expect_joined(orders);
+  for (const std::string& own : split_orders(orders).own) EXPECT_LT(own.size(), value.size());
 }
 
 TEST(SplitOrders, DoNotGrowWithTheSquareOfTheHosts) {
