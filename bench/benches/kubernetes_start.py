@@ -10,9 +10,9 @@ import time
 from bench import progress
 from bench.rows import ROOT, Row, row
 from tests import jobs
-from tests.kubelets.cluster import archive_images, control_plane, server_on, two_nodes
+from tests.kubelets.cluster import archive_images, control_plane, two_nodes
 from tests.kubernetes.cluster import Cluster, Object
-from tests.kubernetes.conftest import IMAGE
+from tests.kubernetes.conftest import IMAGE, OF_IMAGE, server_on
 from tests.trainyard_server import Server, wait_for
 
 ROUNDS = int(os.environ.get("TRAINYARD_BENCH_KUBERNETES_START_ROUNDS", "11"))
@@ -92,7 +92,7 @@ def kubernetes_start() -> list[Row]:
         tempfile.TemporaryDirectory(prefix="trainyard-bench-", dir=f"{ROOT}/build") as directory,
         control_plane() as cluster,
         two_nodes(cluster, archive_images(pathlib.Path(directory))),
-        server_on(cluster, f"{directory}/data") as server,
+        server_on(cluster, f"{directory}/data", **OF_IMAGE) as server,
     ):
         for number in progress.rounds(range(ROUNDS)):
             ours.append(our_seconds(cluster, server, f"start-{number}"))

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from tests.kubelets.node import PAUSE, Node, restored_sysctls
 from tests.kubernetes.cluster import ADMIN_TOKEN, PROGRAMS, Cluster
-from tests.kubernetes.conftest import IMAGE, config_of
+from tests.kubernetes.conftest import IMAGE
 from tests.kubernetes.images import archive_image, archive_program, build_image
 from tests.kubernetes.network import GATEWAY
-from tests.trainyard_server import Server, wait_for
+from tests.trainyard_server import wait_for
 
 # A kubelet reports each second. In the time of a busy machine a node is not lost by chance.
 NODE_SECONDS = 20
@@ -75,20 +75,3 @@ def two_nodes(cluster: Cluster, images: list[str]) -> Iterator[list[Node]]:
         finally:
             for node in both:
                 node.stop()
-
-
-@contextlib.contextmanager
-def server_on(cluster: Cluster, data: str) -> Iterator[Server]:
-    """Yields a server whose jobs run there, in pods of our image."""
-    token = cluster.write("token", cluster.account_token())
-    kubeconfig = cluster.write("server.json", json.dumps(cluster.kubeconfig(tokenFile=token)))
-    config = config_of(data, kubeconfig, image=IMAGE, programs="/opt/trainyard/bin")
-    one = Server(data, config, listen=f"{GATEWAY}:0")
-    try:
-        one.start()
-        one.boto("s3").create_bucket(Bucket="yard")
-        yield one
-    finally:
-        if hasattr(one, "log"):
-            one.clean()
-        shutil.rmtree(data, ignore_errors=True)

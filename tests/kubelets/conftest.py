@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.kubelets.cluster import archive_images, control_plane, server_on, two_nodes
+from tests.kubelets.cluster import archive_images, control_plane, two_nodes
 from tests.kubelets.node import Node
 from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.conftest import OF_IMAGE, server_on
 from tests.trainyard_server import Server
 
 
@@ -29,5 +30,6 @@ def nodes(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def server(
     cluster: Cluster, nodes: list[Node], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
-    with server_on(cluster, str(tmp_path_factory.mktemp("server") / "data")) as one:
+    data = str(tmp_path_factory.mktemp("server") / "data")
+    with server_on(cluster, data, **OF_IMAGE) as one:
         yield one

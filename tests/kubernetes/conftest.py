@@ -1,6 +1,7 @@
 """Starts one Kubernetes control plane with two nodes for all tests of this folder, and the servers
 of each test module that use it."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,6 +18,8 @@ from tests.ports import free_port
 from tests.trainyard_server import ROOT, Server, wait_for
 
 IMAGE = "registry.lan/trainyard:1"
+# The settings of a server whose pods have the image, with its programs.
+OF_IMAGE = {"image": IMAGE, "programs": "/opt/trainyard/bin"}
 
 
 @pytest.fixture(scope="session")
@@ -70,6 +73,22 @@ server_address = "{GATEWAY}"
 agents_listen = "{GATEWAY}:{free_port()}"
 {more}
 """
+
+
+@contextlib.contextmanager
+def server_on(cluster: Cluster, data: str, **settings: str) -> Iterator[Server]:
+    """Yields a server whose jobs run there. `settings`: those of config_of()."""
+    token = cluster.write("token", cluster.account_token())
+    kubeconfig = cluster.write("server.json", json.dumps(cluster.kubeconfig(tokenFile=token)))
+    one = Server(data, config_of(data, kubeconfig, **settings), listen=f"{GATEWAY}:0")
+    try:
+        one.start()
+        one.boto("s3").create_bucket(Bucket="yard")
+        yield one
+    finally:
+        if hasattr(one, "log"):
+            one.clean()
+        shutil.rmtree(data, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

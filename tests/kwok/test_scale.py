@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import tempfile
@@ -12,8 +11,7 @@ import pytest
 
 from tests.cluster_jobs import create, finish
 from tests.kubernetes.cluster import Cluster, Object
-from tests.kubernetes.conftest import config_of
-from tests.kubernetes.network import GATEWAY
+from tests.kubernetes.conftest import server_on
 from tests.kwok.population import Population
 from tests.trainyard_server import Server, wait_for
 
@@ -58,18 +56,8 @@ def population(cluster: Cluster) -> Population:
 def server(
     cluster: Cluster, population: Population, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
-    data = str(tmp_path_factory.mktemp("server") / "data")
-    token = cluster.write("token", cluster.account_token())
-    kubeconfig = cluster.write("server.json", json.dumps(cluster.kubeconfig(tokenFile=token)))
-    one = Server(data, config_of(data, kubeconfig), listen=f"{GATEWAY}:0")
-    try:
-        one.start()
-        one.boto("s3").create_bucket(Bucket="yard")
+    with server_on(cluster, str(tmp_path_factory.mktemp("server") / "data")) as one:
         yield one
-    finally:
-        if hasattr(one, "log"):
-            one.clean()
-        shutil.rmtree(data, ignore_errors=True)
 
 
 def memory_mib_max(server: Server) -> float:

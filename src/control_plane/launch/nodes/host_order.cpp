@@ -1,7 +1,6 @@
 #include "launch/nodes/host_order.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -145,7 +144,7 @@ constexpr const char* kOrder = "order";
 Json take_shared(const std::vector<Json*>& objects) {
   Json shared = Json::object();
   if (objects.empty()) return shared;
-  const Json first = *objects.front();
+  const Json first = *objects.front();  // a copy, since members are erased
   for (const auto& member : first.items()) {
     const std::string& name = member.key();
     const auto all = [&](const auto& holds) {
@@ -181,7 +180,7 @@ void add_members(Json& object, const Json& part) {
   }
 }
 
-Json without(const Json& nodes, const Json& own_address) {
+Json peers_of(const Json& nodes, const Json& own_address) {
   Json peers = Json::array();
   for (const Json& node : nodes)
     if (node != own_address) peers.push_back(node);
@@ -247,7 +246,7 @@ SplitOrders split_orders(const std::vector<HostOrder>& orders) {
     nodes.push_back(order.own_address);
   }
   const bool reach_all = std::ranges::all_of(members, [&](const Json& order) {
-    return order[kPeers] == without(nodes, order[kOwnAddress]);
+    return order[kPeers] == peers_of(nodes, order[kOwnAddress]);
   });
   if (reach_all) {
     for (Json& order : members) order.erase(kPeers);
@@ -276,7 +275,7 @@ Result<HostOrder> join_order(std::string_view shared_text, std::string_view own_
   Json members = TRY(joined_members(shared, own, kMembers));
   if (shared.contains(kNodes)) {
     if (!shared[kNodes].is_array()) return invalid("nodes must be a list of addresses");
-    members[kPeers] = without(shared[kNodes], TRY(string_at(members, kOwnAddress)));
+    members[kPeers] = peers_of(shared[kNodes], TRY(string_at(members, kOwnAddress)));
   }
   if (shared.contains(kAgentMembers))
     members[kOrder] = agent_text(TRY(joined_members(shared, own, kAgentMembers)));

@@ -54,13 +54,13 @@ bool has_same_network(const HostOrder& previous, const HostOrder& next);
 std::string to_text(const HostOrder& order);  // returns one line
 Result<HostOrder> read_host_order(std::string_view text);
 
-// The orders of a gang's hosts in a shorter form, whose size is not the square of the number of
-// hosts: what all have is stored once.
-inline constexpr const char* kSharedOrderFile = "shared";  // next to the files of hosts
+// Holds the orders of a gang's hosts in a shorter form: each has the names of all hosts, so that
+// their size together is the square of the number of hosts. What all orders have is stored once.
 struct SplitOrders {
   std::string shared;            // one line
   std::vector<std::string> own;  // by index of the order: one line
 };
+inline constexpr const char* kSharedOrderFile = "shared";  // next to the files of own parts
 SplitOrders split_orders(const std::vector<HostOrder>& orders);
 Result<HostOrder> join_order(std::string_view shared, std::string_view own);
 
